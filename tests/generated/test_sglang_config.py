@@ -109,3 +109,10 @@ def test_drawn_configurations_are_legal_and_small(config: Config) -> None:
 def test_fixed_arguments_stay(config: Config) -> None:
     assert config.speculative_algorithm is SpeculativeAlgorithm.EAGLE
     assert config.page_size == 4
+
+
+def test_offsets_into_more_keys_than_32_bits_count_are_refused() -> None:
+    found = problems_of(attention_backend="flashinfer", max_running_requests=16384)
+    assert any("of 'flashinfer_kv_indptr' must fit int32" in text for text in found.values())
+    Config.from_arguments({"attention_backend": "flashinfer", "max_running_requests": 16383})
+    Config.from_arguments({"attention_backend": "triton", "max_running_requests": 16384})

@@ -76,10 +76,16 @@ def _without_prompts(inputs: Mapping[str, Given]) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """The elements of an attention backend's tables for the graphs of the target."""
+    """The tables of an attention backend for one graph runner, in elements by slot.
+
+    `bytes`: all of them together; the table has no elements where it tells no more.
+    """
 
     graphs: GraphRow
     backend: str
+    runner: str
+    worker: str
+    bytes: int
     elements: Mapping[str, int]
 
     def configuration(self) -> Mapping[str, Plain]:
@@ -89,7 +95,18 @@ class TableRow:
 def table_rows() -> list[TableRow]:
     found = json.loads(DATA.read_text(encoding="utf-8"))
     graphs = {row.name: row for row in graph_rows() if row.runner == "decode_graph"}
-    return [TableRow(graphs[each["id"]], each["backend"], each["tables"]) for each in found]
+    return [
+        TableRow(
+            graphs[each["id"]],
+            each["backend"],
+            tables["runner"],
+            tables["worker"],
+            tables["bytes"],
+            tables["elements"],
+        )
+        for each in found
+        for tables in each["tables"]
+    ]
 
 
 def graph_rows() -> list[GraphRow]:

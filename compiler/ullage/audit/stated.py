@@ -96,7 +96,9 @@ def _attained(mode: ModeProblem, size: Callable[[Mapping[str, Expr]], Expr]) -> 
 
 
 def _extent(dimension: Dimension, extents: Mapping[str, Expr]) -> Expr:
-    return dimension.capacity if dimension.target is None else extents[dimension.target]
+    if dimension.target is None:
+        return dimension.capacity
+    return dimension.of(extents[dimension.target])
 
 
 def _times(left: Expr, right: Expr) -> Expr:

@@ -18,7 +18,7 @@ from ullage.counterexample.shown import Configuration, Shower
 from ullage.counterexample.space import Assignment, Space, members_of
 from ullage.diagnostics.diagnostic import DiagnosticError
 from ullage.expr.evaluate import evaluate_boolean, evaluate_integer
-from ullage.expr.tree import Comparison, Expr, conjunction
+from ullage.expr.tree import Comparison, Expr, Integer, conjunction
 from ullage.plan.model import PlannedSlot
 from ullage.prove.oracle import Oracle
 from ullage.spec.check import ResolvedSpec
@@ -101,7 +101,10 @@ class Wastes:
         smallest = finder.smallest() if answer.kind == "found" else None
         if smallest is None:
             return False if answer.kind == "none" else None
-        found = self.shower.configuration(smallest.assignment)
+        try:
+            found = self.shower.configuration(smallest.assignment)
+        except DiagnosticError:
+            return None  # a list that the numbers do not rest on may have been left empty
         return self._waste(question, SMALLEST, found)
 
     def _space(self, question: Question, conditions: tuple[Expr, ...]) -> Space:
@@ -178,8 +181,11 @@ def _elements(
     if slot.name == target:
         return stated - evaluate_integer(question.capacity, values)
     needed = [evaluate_integer(each.capacity, values) for each in slot.dimensions]
-    sized = zip(needed, slot.dimensions, strict=True)
-    return prod(stated if each.axis == target else size for size, each in sized) - prod(needed)
+    sized = (
+        evaluate_integer(each.of(Integer(stated)), values) if each.along == target else size
+        for size, each in zip(needed, slot.dimensions, strict=True)
+    )
+    return prod(sized) - prod(needed)
 
 
 def _dtype(slot: PlannedSlot) -> str:

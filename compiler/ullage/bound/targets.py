@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from ullage.bound.declared import Counts
+from ullage.bound.polarity import Polarity
 from ullage.bound.problem import ModeProblem, RunnerProblem
 from ullage.expr.tree import Expr, Name, Over, free_names, substitute, walk
 from ullage.spec.check import ResolvedSpec
@@ -55,8 +57,8 @@ def own_target(slot: Slot, position: int) -> str:
 
 
 def needs_own_capacity(resolved: ResolvedSpec, dimension: Expr) -> bool:
-    """Whether a dimension follows neither from parameters alone nor from a single axis."""
-    if isinstance(dimension, Name) and dimension.name in resolved.axes:
+    """Whether a dimension neither follows from parameters alone nor rises with a single axis."""
+    if axis_of(resolved, dimension) is not None:
         return False
     axes, kinds = resolved.axes, resolved.kinds
     names = free_names(substitute(dimension, resolved.serving))
@@ -69,11 +71,25 @@ def needs_own_capacity(resolved: ResolvedSpec, dimension: Expr) -> bool:
     return bool(names & axes)
 
 
+def axis_of(resolved: ResolvedSpec, dimension: Expr) -> str | None:
+    """The axis that the dimension is, or that it rises with: it is longest where that is."""
+    if isinstance(dimension, Name):
+        return dimension.name if dimension.name in resolved.axes else None
+    names = free_names(substitute(dimension, resolved.serving))
+    axes = names & resolved.axes
+    known = names <= {*axes, *resolved.kinds, "worker"} and not names & resolved.varying
+    if len(axes) != 1 or not known or any(isinstance(part, Over) for part in walk(dimension)):
+        return None
+    form = Polarity(axes, Counts(resolved, lambda written: written, {}))
+    return next(iter(axes)) if form.rises(dimension) and form.is_count(dimension) else None
+
+
 def with_targets(resolved: ResolvedSpec, runner: Runner, modes: tuple[ModeProblem, ...]) -> Targets:
     """What the slots of a runner take on one worker, whose modes `modes` are.
 
     A slot that only some of them load has an axis as long as those need it; slots that the same
-    ones load share that capacity, which has the name of the first.
+    ones load share that capacity, which has the name of the first. What rises with an axis has no
+    capacity of its own.
     """
     found = _Search(resolved, runner, modes)
     dimensions = {slot.name: tuple(found.targets(slot)) for slot in resolved.slots_of(runner)}
@@ -143,8 +159,9 @@ class _Search:
     def targets(self, slot: Slot) -> Iterator[str | None]:
         """The target of each dimension of a slot."""
         for position, dimension in enumerate(slot.shape):
-            if isinstance(dimension, Name) and dimension.name in self.resolved.axes:
-                yield self._along(dimension.name, slot, position)
+            axis = axis_of(self.resolved, dimension)
+            if axis is not None:
+                yield self._along(axis, slot, position)
             elif needs_own_capacity(self.resolved, dimension):
                 self._allow_slack(own_target(slot, position), slot.name)
                 yield own_target(slot, position)

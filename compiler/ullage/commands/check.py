@@ -97,7 +97,7 @@ def slots_along(analysis: Analysis, runner: RunnerProblem, target: str) -> list[
         slot.name
         for slot in planned.slots
         if any(
-            each.target == target and each.axis not in (None, target) for each in slot.dimensions
+            each.target == target and each.along not in (None, target) for each in slot.dimensions
         )
     ]
 

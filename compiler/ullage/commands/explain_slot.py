@@ -73,8 +73,8 @@ class _Explanation:
             page.line(f"from    {slot.source}{optional}")
         if slot.compute is not None:
             page.line(f"value   {spell(slot.compute)}, computed by load")
-        if slot.written_by is not None:
-            page.line(f"written by step {slot.written_by}")
+        if slot.written_by:
+            page.line(f"written by step {' or '.join(slot.written_by)}")
         if slot.values is not None:
             page.line(f"values  {spell(slot.values.low)} to {spell(slot.values.high)}")
         if slot.live_values is not None:
@@ -113,7 +113,8 @@ class _Explanation:
         page.wrapped("bound by " + ", ".join(binding_modes(capacity)), indent=2)
         if settings is not None:
             page.wrapped("here by " + ", ".join(settings.binding(capacity)), indent=2)
-        page.line(f"derived as {capacity.runner}.{capacity.target}", indent=2)
+        how = "derived as" if dimension.rises is None else "rises with"
+        page.line(f"{how} {capacity.runner}.{capacity.target}", indent=2)
 
     def _capacity(self, dimension: Dimension) -> Capacity | None:
         if dimension.target is None:
@@ -204,7 +205,7 @@ def document(analysis: Analysis, subject: SlotSubject, settings: Settings | None
         "device": slot.device,
         "source": None if slot.source is None else str(slot.source),
         "compute": None if slot.compute is None else spell(slot.compute),
-        "written_by": slot.written_by,
+        "written_by": list(slot.written_by),
         "optional": slot.optional,
         "dimensions": dimensions,
         "tail_dimension": slot.row_axis,

@@ -145,7 +145,7 @@ class ExtentsWriter:
         found: dict[str, PlannedSlot] = {}
         for slot in self.scope.runner.slots:
             for each in slot.dimensions:
-                shorter = each.axis == axis and each.target not in (None, axis)
+                shorter = each.along == axis and each.target not in (None, axis)
                 if shorter and each.target is not None and self.scope.mode.name in slot.tails:
                     found.setdefault(each.target, slot)
         return found

@@ -365,7 +365,7 @@ class RunnerModel:
         """The dimensions of slots that have capacities of their own."""
         for slot in self.slots:
             for position, dimension in enumerate(slot.dimensions):
-                if dimension.target is not None and dimension.axis is None:
+                if dimension.target is not None and dimension.along is None:
                     yield slot, position, dimension
 
     @cached_property

@@ -138,9 +138,12 @@ class RegistryEmitter:
         )
 
     def _capacity(self, runner: RunnerModel, dimension: Dimension) -> str:
-        if dimension.target is not None:
-            return f"capacities.{runner.capacity_field(dimension.target)}"
-        return self._config.of(dimension.capacity)
+        if dimension.target is None:
+            return self._config.of(dimension.capacity)
+        length = f"capacities.{runner.capacity_field(dimension.target)}"
+        if dimension.rises is None:
+            return length
+        return self._config.with_names({f"padded_{dimension.rises}": length}).of(dimension.extent)
 
     def _extents(self, runner: RunnerModel, slot: PlannedSlot) -> Iterator[str]:
         rows = {f"padded_{a.name}": f"rows.{self.engine.axis(a.name)}" for a in self.engine.axes}

@@ -61,7 +61,7 @@ class SlotWriter:
     known: bool
 
     def load(self) -> SlotLoad:
-        if self.slot.written_by is not None:
+        if self.slot.written_by:
             return self._left()
         return self._computed() if self.slot.compute is not None else self._copied()
 

@@ -84,11 +84,15 @@ class Claims:
             return condition == TRUE
         return not self.solver.excludes(condition, *given)
 
+    def holds(self, claim: Expr, given: Sequence[Expr]) -> bool:
+        """Whether the claim over parameters holds wherever all of `given` does."""
+        return claim == TRUE or self.solver.proves(claim, given)
+
     def failure(
         self, claim: Expr, given: Sequence[Expr], live: tuple[Live, ...] = ()
     ) -> Failure | None:
         """None if the claim over parameters, and `live`, holds wherever all of `given` does."""
-        if claim == TRUE or self.solver.proves(claim, given):
+        if self.holds(claim, given):
             return None
         return Failure(self._examples.against(claim, given, live))
 

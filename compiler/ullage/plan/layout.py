@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from ullage.bound.capacities import Capacities
 from ullage.bound.domain import ForWorker, for_worker
 from ullage.bound.problem import Problem, RunnerProblem
+from ullage.bound.targets import axis_of
 from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.simplify import fold
 from ullage.expr.tree import FALSE, Expr, Name, substitute
@@ -24,6 +25,7 @@ from ullage.processes import Mapper, in_turn
 from ullage.prove.solver import Solver
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Range, Slot
+from ullage.spec.steps import writing_steps
 
 
 def plan(
@@ -120,9 +122,13 @@ class _Planner:
             tails=tails,
             place=slot.place,
             live_values=slot.live_values and _range(slot.live_values, rewrite),
-            written_by=None if slot.written_by is None else slot.written_by.step,
+            written_by=self._steps_that_write(slot, problem),
             kept=slot.kept,
         )
+
+    def _steps_that_write(self, slot: Slot, problem: RunnerProblem) -> tuple[str, ...]:
+        runner = self.resolved.runners[problem.runner]
+        return () if slot.written_by is None else writing_steps(slot.written_by, runner)
 
     def _dimension(
         self, slot: Slot, position: int, problem: RunnerProblem, rewrite: ForWorker
@@ -132,12 +138,15 @@ class _Planner:
         axes = self.resolved.axes
         padded: dict[str, Expr] = {axis: Name(f"padded_{axis}") for axis in axes}
         extent = fold(substitute(rewrite(written), padded))
-        axis = written.name if isinstance(written, Name) and written.name in axes else None
+        along = axis_of(self.resolved, written)
         target = problem.dimensions[slot.name][position]
         if target is None:
             return Dimension(extent, extent, None, None)
         formula = self.capacities.of(problem.name, target).formula
-        return Dimension(formula, extent, axis, target)
+        if along is None or isinstance(written, Name):
+            return Dimension(formula, extent, along, target)
+        follows = fold(substitute(rewrite(written), {along: formula}))
+        return Dimension(follows, extent, None, target, rises=along)
 
 
 def _range(values: Range, rewrite: ForWorker) -> Range:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ullage.expr.parse import SourceRef
-from ullage.expr.tree import Expr
+from ullage.expr.simplify import fold
+from ullage.expr.tree import Expr, substitute
 from ullage.place import Place
 from ullage.spec.model import DeviceRole, Dtype, Range
 
@@ -20,14 +21,26 @@ class Dimension:
 
     `capacity` is over parameters. `extent` is what a batch exposes of it: over parameters,
     `padded_<axis>` and live variables. `axis` names the axis that the dimension follows one to
-    one, if any; `target` is the capacity it takes, None if fixed: an axis, or `slot.dimension`
-    where that is its own, also along an axis if only some modes load the slot.
+    one, if any, `rises` the one that it grows with in some other way; `target` is the capacity
+    that it takes or follows from, None if fixed: an axis, or `slot.dimension` where that is its
+    own, also along an axis if only some modes load the slot.
     """
 
     capacity: Expr
     extent: Expr
     axis: str | None
     target: str | None
+    rises: str | None = None
+
+    @property
+    def along(self) -> str | None:
+        """The axis that decides how long the dimension is, one to one or otherwise."""
+        return self.axis or self.rises
+
+    def of(self, length: Expr) -> Expr:
+        """How long the dimension is where what it follows, an axis or its own, is that long."""
+        rising = {f"padded_{self.rises}": length}
+        return length if self.rises is None else fold(substitute(self.extent, rising))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +61,7 @@ class PlannedSlot:
     """One buffer of one runner. `tails` has an entry for every mode that loads the slot.
 
     `live_values`: what a batch may bring, where that is less than `values`.
-    `written_by` is the step that writes its rows, where load does not. What a `kept` one holds
+    `written_by` are the steps that write its rows, where load does not. What a `kept` one holds
     outlives the run of the runner, so that it shares storage with nothing.
     """
 
@@ -66,7 +79,7 @@ class PlannedSlot:
     guard: Expr
     tails: Mapping[str, Tail]
     place: Place
-    written_by: str | None = None
+    written_by: tuple[str, ...] = ()
     kept: bool = False
     live_values: Range | None = None
 

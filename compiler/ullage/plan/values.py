@@ -68,14 +68,16 @@ class Values:
         """The refusal of a configuration whose values do not fit, or an error without one."""
         claim = self._fits(values, dtype)
         given = self._given(planned)
-        failure = self.claims.failure(claim, given)
-        if failure is None:
-            return None
         shown = spelled_range(written)
         if slot.refuse_on_overflow:
+            if self.claims.holds(claim, given):
+                return None
             unless = negation(conjunction(*given))
             reason = f"the values {shown} of '{slot.name}' must fit {dtype}"
             return fold(disjunction(unless, claim)), reason, slot.place
+        failure = self.claims.failure(claim, given)
+        if failure is None:
+            return None
         low, high = integers_of(dtype)
         exactly = " exactly" if is_float(dtype) else ""
         message = (

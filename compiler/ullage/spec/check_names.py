@@ -39,6 +39,7 @@ def check_references(spec: Spec, collector: Collector) -> None:
         ("list parameter", ""): tuple(each.name for each in spec.parameters if each.type == "list"),
     }
     known["mode or family", ""] = known["mode", ""] + known["family", ""]
+    known["slot or group", ""] = known["slot", ""] + spec.groups
     known["axis or slot", ""] = known["axis", ""] + known["slot", ""]
     for runner in spec.runners:
         known["context", runner.name] = tuple(context.name for context in runner.contexts)

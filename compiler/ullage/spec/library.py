@@ -22,6 +22,7 @@ NAMED: Final = (
     "definitions",
     "transforms",
     "slots",
+    "groups",
     "carried",
     "readers",
 )

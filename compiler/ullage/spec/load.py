@@ -11,6 +11,7 @@ from ullage.spec import problems
 from ullage.spec.library import EntityFile, Folder, sort_files
 from ullage.spec.load_audits import load_audit
 from ullage.spec.load_concurrent import load_concurrent
+from ullage.spec.load_groups import load_groups, names_by_group
 from ullage.spec.load_modes import load_mode
 from ullage.spec.load_parameters import (
     load_axes,
@@ -46,6 +47,9 @@ def load_spec(sources: SourceSet) -> Spec:
 def _load(reading: Reading, folder: Folder, digest: str) -> Spec:
     library = Fields(folder.library, reading.collector, "the spec")
     _check_version(reading, library)
+    groups = load_groups(reading, library)
+    reading.enter_groups(names_by_group(groups))
+    slots = (*load_slots(reading, library), *(slot for each in groups for slot in each.slots))
     modes = tuple(
         load_mode(reading, file.name, _fields(reading, file)) for file in folder.of_kind("mode")
     )
@@ -62,15 +66,16 @@ def _load(reading: Reading, folder: Folder, digest: str) -> Spec:
         constraints=load_constraints(reading, library),
         definitions=load_definitions(reading, library),
         transforms=load_transforms(reading, library),
-        slots=load_slots(reading, library),
+        slots=slots,
         carried=load_carried(reading, library),
-        readers=load_readers(reading, library),
+        readers=load_readers(reading, library, slots),
         modes=modes,
         runners=runners,
         concurrent=load_concurrent(reading, library),
         audits=_audits(reading, folder, runners),
         place=library.place("engine"),
         references=reading.references,
+        groups=tuple(each.name.text for each in groups),
     )
     library.finish()
     return spec

@@ -25,7 +25,7 @@ def load_runner(reading: Reading, name: Scalar, fields: Fields) -> Runner:
         when=reading.when(fields),
         workers=reading.names(fields, "workers", "worker", required=True),
         modes=reading.names_or_all(fields, "modes", "mode or family", required=True),
-        slots=reading.names_or_all(fields, "slots", "slot", required=True),
+        slots=reading.slots_or_all(fields, "slots"),
         pipeline=_pipeline(reading, fields),
         accepts=_accepts(reading, fields),
         takes_all=reading.names(fields, "takes_all", "mode or family"),

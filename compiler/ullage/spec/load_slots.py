@@ -11,21 +11,22 @@ from ullage.spec import problems
 from ullage.spec.model import Carried, DeviceRole, Dtype, Read, Reader, ReadLeft, Slot, Writer
 from ullage.spec.reading import Reading
 from ullage.text.fields import Fields
-from ullage.text.nodes import Mapping, Scalar
+from ullage.text.nodes import Mapping, Scalar, Sequence
 
 DEVICE_ROLES: tuple[DeviceRole, ...] = ("compute", "host")
 WRITERS = ("source", "compute", "written_by")
 
 
 def load_slots(reading: Reading, library: Fields) -> tuple[Slot, ...]:
-    """The static input buffers."""
+    """The static input buffers that are in no group."""
     return tuple(
-        _slot(reading, name, fields)
+        load_slot(reading, name, fields)
         for name, fields in reading.entries(library.named("slots"), "slot")
     )
 
 
-def _slot(reading: Reading, name: Scalar, fields: Fields) -> Slot:
+def load_slot(reading: Reading, name: Scalar, fields: Fields) -> Slot:
+    """One static input buffer."""
     dtype, host_dtype = _dtypes(reading, fields)
     slot = Slot(
         name=name.text,
@@ -72,17 +73,27 @@ def _dtypes(reading: Reading, fields: Fields) -> tuple[Dtype, Dtype]:
 
 
 def _writer(reading: Reading, fields: Fields) -> Writer | None:
-    """The step that writes the slot: its name, or a mapping with the rows that it writes."""
+    """The steps that write the slot: their names, or a mapping with the rows that they write."""
     node = fields.raw("written_by")
     if node is None:
         return None
     if not isinstance(node, Mapping):
-        return Writer(fields.identifier("written_by") or "", "padded", node.place)
+        return Writer(_steps(reading, fields, "written_by"), "padded", node.place)
     inner = Fields(node, reading.collector, f"'written_by' of {fields.what}")
-    step = inner.identifier("step", required=True)
+    steps = _steps(reading, inner, "step")
     rows = inner.choice("rows", ("live", "padded"), default="padded")
     inner.finish()
-    return Writer(step or "", "live" if rows == "live" else "padded", node.place)
+    return Writer(steps, "live" if rows == "live" else "padded", node.place)
+
+
+def _steps(reading: Reading, fields: Fields, key: str) -> tuple[str, ...]:
+    """One step or several, of which each runner has one."""
+    steps = tuple(scalar.text for scalar in fields.identifiers(key, required=True))
+    node = fields.raw(key)
+    if isinstance(node, Sequence) and not node.items:
+        message = f"'{key}' of {fields.what} is an empty list"
+        reading.collector.error(problems.WRONG_COUNT, message, node.place, hint="name a step")
+    return steps
 
 
 def _check_writers(reading: Reading, fields: Fields) -> None:
@@ -133,9 +144,9 @@ def _carried(reading: Reading, name: Scalar, fields: Fields) -> Carried | None:
     return None if source is None else Carried(name.text, source, doc, name.place)
 
 
-def load_readers(reading: Reading, library: Fields) -> tuple[Reader, ...]:
+def load_readers(reading: Reading, library: Fields, slots: tuple[Slot, ...]) -> tuple[Reader, ...]:
     """Who reads which rows of which slots."""
-    declared = {entry.key.text: entry.key.place for entry in library.named("slots")}
+    declared = {slot.name: slot.place for slot in slots}
     return tuple(
         _reader(reading, name, fields, declared)
         for name, fields in reading.entries(library.named("readers"), "reader")

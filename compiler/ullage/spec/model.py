@@ -6,7 +6,7 @@ names are still the author's. `ullage.spec.check` resolves them and has the rule
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from ullage.expr.kinds import Unit
@@ -181,12 +181,12 @@ class Mode:
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """The step of the engine that writes a slot; `rows`: all of them, or only those of the batch.
+    """The steps of the engine that write a slot, one of them in each runner that has it.
 
-    Load fills the tail of a slot whose step writes live rows.
+    `rows`: all of them, or only those of the batch; load fills the tail where a step leaves it.
     """
 
-    step: str
+    steps: tuple[str, ...]
     rows: Literal["live", "padded"]
     place: Place
 
@@ -365,7 +365,8 @@ class Concurrent:
 class Spec:
     """Everything that one specs folder says about one engine.
 
-    `references` are all references by name, with the places that errors about them point to.
+    `references` are all references by name, with the places that errors about them point to;
+    `groups` are the names that slots go by together, which runners have in full.
     """
 
     engine: str
@@ -387,4 +388,5 @@ class Spec:
     audits: tuple[Audit, ...]
     place: Place
     references: tuple[Reference, ...] = ()
+    groups: tuple[str, ...] = field(default=(), compare=False)
     concurrent: tuple[Concurrent, ...] = ()

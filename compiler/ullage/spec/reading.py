@@ -6,7 +6,7 @@ errors is never handed on, so no stand-in is ever seen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import TypeVar, cast, get_args
 
 from ullage.diagnostics.diagnostic import Collector
@@ -35,11 +35,16 @@ class Reading:
         self.collector = collector
         self._references: list[Reference] = []
         self._owner = ""
+        self._groups: Mapping[str, tuple[str, ...]] = {}
 
     @property
     def references(self) -> tuple[Reference, ...]:
         """Every reference by name that was read so far."""
         return tuple(self._references)
+
+    def enter_groups(self, groups: Mapping[str, tuple[str, ...]]) -> None:
+        """From here on, lists of slots may name these groups, which stand for their slots."""
+        self._groups = groups
 
     def enter_runner(self, name: str) -> None:
         """From here on, contexts and values are those of the runner `name`."""
@@ -185,6 +190,27 @@ class Reading:
             hint = f"name some, or write {key}: all"
             self.collector.error(problems.WRONG_COUNT, message, node.place, hint=hint)
         return self.names(fields, key, kind)
+
+    def slots_or_all(self, fields: Fields, key: str) -> tuple[str, ...]:
+        """The slots in `key`, with those of each group that it names; empty for the word `all`."""
+        node = fields.raw(key, required=True)
+        if isinstance(node, Sequence) and not node.items:
+            return self.names_or_all(fields, key, "slot or group", required=True)
+        if isinstance(node, Scalar) and node.text == "all":
+            return ()
+        found: dict[str, Scalar] = {}
+        for scalar in fields.identifiers(key, required=True):
+            if scalar.text not in self._groups:
+                self.refer("slot or group", scalar)
+            for name in self._groups.get(scalar.text, (scalar.text,)):
+                self._once(found, name, scalar, fields)
+        return tuple(found)
+
+    def _once(self, found: dict[str, Scalar], name: str, scalar: Scalar, fields: Fields) -> None:
+        if (earlier := found.setdefault(name, scalar)) is not scalar:
+            message = f"{fields.what} has slot '{name}' twice, by itself or through a group"
+            related = ((earlier.place, "first here"),)
+            self.collector.error(problems.DEFINED_TWICE, message, scalar.place, related=related)
 
     def texts(self, fields: Fields, key: str) -> tuple[NamedText, ...]:
         """Names with a description each."""

@@ -21,6 +21,7 @@ ReferenceKind = Literal[
     "runner of a worker",
     "transform",
     "slot",
+    "slot or group",
     "axis or slot",
     "reader",
     "context",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ullage.expr.tree import TRUE, Expr, conjunction
-from ullage.spec.model import Mode, Runner, Step
+from ullage.spec.model import Mode, Runner, Step, Writer
 
 
 def flattened(steps: tuple[Step, ...]) -> Iterator[Step]:
@@ -14,6 +14,12 @@ def flattened(steps: tuple[Step, ...]) -> Iterator[Step]:
     for step in steps:
         yield step
         yield from flattened(step.steps)
+
+
+def writing_steps(writer: Writer, runner: Runner) -> tuple[str, ...]:
+    """Those of the steps that write a slot that the runner has."""
+    own = {step.name for step in flattened(runner.steps) if step.action == "call"}
+    return tuple(step for step in writer.steps if step in own)
 
 
 def modes_named(modes: tuple[Mode, ...], names: tuple[str, ...]) -> tuple[Mode, ...]:

@@ -139,9 +139,9 @@ def _transform(transform: Transform) -> Data:
 
 
 def _writer(writer: Writer) -> Data:
-    """The short form where the step writes all rows."""
-    short = writer.rows == "padded"
-    return writer.step if short else {"step": writer.step, "rows": writer.rows}
+    """The short form where a step writes all rows."""
+    steps = writer.steps if len(writer.steps) > 1 else writer.steps[0]
+    return steps if writer.rows == "padded" else {"step": steps, "rows": writer.rows}
 
 
 _SLOT: Table[Slot] = {

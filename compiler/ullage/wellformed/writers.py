@@ -11,7 +11,7 @@ from ullage.expr.tree import conjunction
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.flow import gap_of
 from ullage.spec.model import Mode, Read, Reader, Runner, Slot, Step, Writer
-from ullage.spec.steps import Circumstances, circumstances
+from ullage.spec.steps import Circumstances, circumstances, writing_steps
 
 UNWRITTEN: Final = "U612"
 READ_TOO_EARLY: Final = "U613"
@@ -40,10 +40,16 @@ class _Check:
     written: list[Circumstances] = field(default_factory=list)
     reported: set[str] = field(default_factory=set)
 
+    @property
+    def _steps(self) -> str:
+        """The steps of this runner that may write the slot, or all of which it has none."""
+        steps = writing_steps(self.writer, self.runner) or self.writer.steps
+        return "step " + " or ".join(f"'{step}'" for step in steps)
+
     def check(self) -> None:
         loaded = False
         for step, runs in circumstances(self.runner.steps, self.resolved.modes_of(self.runner)):
-            if step.name == self.writer.step and step.action == "call" and loaded:
+            if step.name in self.writer.steps and step.action == "call" and loaded:
                 self.written.append(runs)
             loaded = loaded or step.action == "load"
             for reader, read in self._reads(step):
@@ -56,7 +62,7 @@ class _Check:
             return
         where = f" in mode '{missing[0]}'" if self.written else ""
         message = (
-            f"slot '{self.slot.name}' is written by step '{self.writer.step}', "
+            f"slot '{self.slot.name}' is written by {self._steps}, "
             f"which runner '{self.runner.name}' does not run after it loads{where}"
         )
         related = ((self.runner.place, "the runner"),)
@@ -80,11 +86,11 @@ class _Check:
     def _report_early(self, reader: Reader, read: Read, step: Step, mode: Mode, gap: str) -> None:
         message = (
             f"reader '{reader.name}' reads '{self.slot.name}' in step '{step.name}' of runner "
-            f"'{self.runner.name}', before step '{self.writer.step}' writes it "
+            f"'{self.runner.name}', before {self._steps} writes it "
             f"in mode '{mode.name}'{gap}"
         )
         related = (
-            (self.writer.place, f"written by '{self.writer.step}'"),
+            (self.writer.place, f"written by {self._steps.removeprefix('step ')}"),
             (read.place, f"'{reader.name}' reads it"),
         )
         hint = "move the reader behind the step that writes, or narrow its 'when' and 'modes'"

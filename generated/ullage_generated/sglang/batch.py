@@ -35,6 +35,9 @@ class Mode(Enum):
     # specs/sglang/modes/capture.yaml:1
     CAPTURE = "capture"
     """A graph is captured with each number of rows."""
+    # specs/sglang/modes/capture_block.yaml:1
+    CAPTURE_BLOCK = "capture_block"
+    """A graph of blocks is captured with each number of requests."""
     # specs/sglang/modes/capture_draft.yaml:1
     CAPTURE_DRAFT = "capture_draft"
     """A graph of draft steps is captured with each number of requests."""
@@ -60,6 +63,12 @@ class Mode(Enum):
     # specs/sglang/modes/decode_beside_extend.yaml:1
     DECODE_BESIDE_EXTEND = "decode_beside_extend"
     """Decode rows run as one-token extends, because another rank extends in this round."""
+    # specs/sglang/modes/dflash_block.yaml:1
+    DFLASH_BLOCK = "dflash_block"
+    """The block of each request is laid out, its last token and masks."""
+    # specs/sglang/modes/dflash_draft.yaml:1
+    DFLASH_DRAFT = "dflash_draft"
+    """The draft model computes a block of each request at once, without the other ranks."""
     # specs/sglang/modes/dllm_extend.yaml:1
     DLLM_EXTEND = "dllm_extend"
     """One denoising step of a block of a diffusion model."""
@@ -84,6 +93,15 @@ class Mode(Enum):
     # specs/sglang/modes/idle_beside_extend.yaml:1
     IDLE_BESIDE_EXTEND = "idle_beside_extend"
     """No work on this rank while others extend; one dummy request takes all padded tokens."""
+    # specs/sglang/modes/idle_in_catch_up.yaml:1
+    IDLE_IN_CATCH_UP = "idle_in_catch_up"
+    """No work on this rank while draft models of others catch up; padded to their rows."""
+    # specs/sglang/modes/idle_in_draft.yaml:1
+    IDLE_IN_DRAFT = "idle_in_draft"
+    """No work on this rank while others draft; padded to their rows."""
+    # specs/sglang/modes/idle_in_frozen_draft.yaml:1
+    IDLE_IN_FROZEN_DRAFT = "idle_in_frozen_draft"
+    """No work on this rank while others draft over frozen key-values; padded to their rows."""
     # specs/sglang/modes/mixed.yaml:1
     MIXED = "mixed"
     """Running decodes take part in a prefill chunk, one token each."""
@@ -112,6 +130,7 @@ _CATEGORIES: Final[Mapping[Mode, str]] = {
     Mode.ADAPTIVE_DRAFT_EXTEND: "extend",
     Mode.ADAPTIVE_VERIFY: "target_verify",
     Mode.CAPTURE: "capture",
+    Mode.CAPTURE_BLOCK: "capture",
     Mode.CAPTURE_DRAFT: "capture",
     Mode.CAPTURE_DRAFT_EXTEND: "capture",
     Mode.CAPTURE_FROZEN: "capture",
@@ -119,6 +138,8 @@ _CATEGORIES: Final[Mapping[Mode, str]] = {
     Mode.CAPTURE_PREFILL: "capture",
     Mode.DECODE: "decode",
     Mode.DECODE_BESIDE_EXTEND: "extend",
+    Mode.DFLASH_BLOCK: "draft",
+    Mode.DFLASH_DRAFT: "target_verify",
     Mode.DLLM_EXTEND: "extend",
     Mode.DRAFT_EXTEND: "extend",
     Mode.EAGLE_DRAFT: "decode",
@@ -127,6 +148,9 @@ _CATEGORIES: Final[Mapping[Mode, str]] = {
     Mode.FROZEN_KV_DRAFT: "decode",
     Mode.IDLE: "idle",
     Mode.IDLE_BESIDE_EXTEND: "idle",
+    Mode.IDLE_IN_CATCH_UP: "idle",
+    Mode.IDLE_IN_DRAFT: "idle",
+    Mode.IDLE_IN_FROZEN_DRAFT: "idle",
     Mode.MIXED: "extend",
     Mode.NGRAM_DRAFT: "draft",
     Mode.SPLIT_PREFILL: "extend",
@@ -134,27 +158,33 @@ _CATEGORIES: Final[Mapping[Mode, str]] = {
 }
 _FAMILIES: Final[Mapping[Mode, tuple[str, ...]]] = {
     Mode.ADAPTIVE_DRAFT_EXTEND: ("extending",),
-    Mode.ADAPTIVE_VERIFY: ("extending",),
-    Mode.CAPTURE: ("capturing",),
+    Mode.ADAPTIVE_VERIFY: ("extending", "replaying"),
+    Mode.CAPTURE: ("capturing", "replaying"),
+    Mode.CAPTURE_BLOCK: ("capturing", "block_drafting"),
     Mode.CAPTURE_DRAFT: ("capturing", "drafting"),
     Mode.CAPTURE_DRAFT_EXTEND: ("capturing", "catching_up"),
     Mode.CAPTURE_FROZEN: ("capturing", "frozen_drafting"),
     Mode.CAPTURE_MULTI_LAYER: ("capturing", "catching_up"),
     Mode.CAPTURE_PREFILL: ("capturing", "prefilling"),
-    Mode.DECODE: ("decoding",),
+    Mode.DECODE: ("decoding", "replaying"),
     Mode.DECODE_BESIDE_EXTEND: ("extending",),
-    Mode.DLLM_EXTEND: ("extending",),
+    Mode.DFLASH_BLOCK: ("laying_out",),
+    Mode.DFLASH_DRAFT: ("extending", "block_drafting"),
+    Mode.DLLM_EXTEND: ("extending", "replaying"),
     Mode.DRAFT_EXTEND: ("extending", "catching_up"),
     Mode.EAGLE_DRAFT: ("decoding", "drafting"),
     Mode.EXTEND: ("extending", "prefilling"),
     Mode.EXTEND_IN_TWO: ("extending",),
     Mode.FROZEN_KV_DRAFT: ("decoding", "frozen_drafting"),
-    Mode.IDLE: ("idle",),
+    Mode.IDLE: ("idling", "replaying"),
     Mode.IDLE_BESIDE_EXTEND: ("extending",),
+    Mode.IDLE_IN_CATCH_UP: ("idling", "catching_up"),
+    Mode.IDLE_IN_DRAFT: ("idling", "drafting"),
+    Mode.IDLE_IN_FROZEN_DRAFT: ("idling", "frozen_drafting"),
     Mode.MIXED: ("extending", "prefilling"),
     Mode.NGRAM_DRAFT: ("proposing",),
     Mode.SPLIT_PREFILL: ("extending",),
-    Mode.TARGET_VERIFY: ("extending",),
+    Mode.TARGET_VERIFY: ("extending", "replaying"),
 }
 
 
@@ -220,53 +250,72 @@ class LiveBatch:
 
     batch_size: Requests; needed in every mode but capture_prefill, mixed.
     input_ids: [tokens], int64 or int32: token ids; optional in every mode but capture_frozen,
-        ngram_draft.
+        dflash_block, ngram_draft.
     input_embeds: Passed on as it is: embeddings in place of token ids; optional.
     split_tokens: Split; needed in extend_in_two.
     running_requests: Running; needed in mixed.
     prefill_requests: Prefills; needed in mixed.
     prefill_tokens: Prefill_tokens; needed in mixed.
-    positions: [tokens], int64 or int32: rotary positions; needed in every mode but ngram_draft.
+    positions: [tokens], int64 or int32: rotary positions; needed in every mode but dflash_block,
+        ngram_draft.
     out_cache_loc: [tokens], int64 or int32: key-value slots to write; slot 0 is reserved for
-        padding; optional in every mode but capture_draft, capture_frozen, ngram_draft.
+        padding; optional in every mode but capture_draft, capture_frozen, dflash_block,
+        ngram_draft.
     mrope_positions: [3, tokens], int64: three-axis rotary positions, cut along their last axis; [3,
-        tokens], int64: three-axis rotary positions; optional in every mode but ngram_draft.
+        tokens], int64: three-axis rotary positions; optional in every mode but dflash_block,
+        ngram_draft.
     req_pool_indices: [requests], int64 or int32: rows of the request table; row 0 is reserved for
         padding; [requests], int64 or int32: rows of the request table; needed in every mode but
-        capture_prefill, ngram_draft; optional in capture_prefill.
+        capture_prefill, dflash_block, ngram_draft; optional in capture_prefill.
     seq_lens: [requests], int64 or int32: tokens of each sequence; [requests], int32 or int64:
         tokens of each sequence; needed in every mode but capture_multi_layer, capture_prefill,
-        ngram_draft; optional in capture_multi_layer, capture_prefill.
+        dflash_block, ngram_draft; optional in capture_multi_layer, capture_prefill.
     seq_lens_cpu: [requests], int64: the same on the host; [requests], int32 or int64: the same on
-        the host; optional in every mode but ngram_draft.
+        the host; [requests], int32 or int64: tokens of each sequence; optional in every mode but
+        ngram_draft.
     extend_seq_lens: [requests], int32 or int64: new tokens of each request; [requests], int64 or
         int32: new tokens of each request; needed in adaptive_draft_extend, adaptive_verify,
-        decode_beside_extend, dllm_extend, draft_extend, extend, extend_in_two, mixed,
+        decode_beside_extend, dflash_draft, dllm_extend, draft_extend, extend, extend_in_two, mixed,
         split_prefill, target_verify; optional in capture_draft_extend, capture_multi_layer,
         capture_prefill.
     extend_prefix_lens: [requests], int32 or int64: tokens already in the pool; [requests], int64 or
         int32: tokens already in the pool; needed in adaptive_draft_extend, adaptive_verify,
-        decode_beside_extend, dllm_extend, draft_extend, extend, extend_in_two, mixed,
+        decode_beside_extend, dflash_draft, dllm_extend, draft_extend, extend, extend_in_two, mixed,
         split_prefill, target_verify; optional in capture_prefill.
     extend_start_loc: [requests], int32 or int64: first token of each request; [requests], int64 or
-        int32: first token of each request; optional in every mode but capture, capture_draft,
-        capture_draft_extend, capture_frozen, decode, eagle_draft, frozen_kv_draft, ngram_draft.
+        int32: first token of each request; optional in every mode but capture, capture_block,
+        capture_draft, capture_draft_extend, capture_frozen, decode, dflash_block, eagle_draft,
+        frozen_kv_draft, ngram_draft.
     encoder_lens: [requests], int32 or int64: positions of the encoder for each request; optional in
-        every mode but capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
-        capture_prefill, ngram_draft.
+        every mode but capture_block, capture_draft, capture_draft_extend, capture_frozen,
+        capture_multi_layer, capture_prefill, dflash_block, ngram_draft.
     mamba_track_indices: [requests], int64: where the state of each request is kept; optional in
-        every mode but capture_draft, capture_frozen, ngram_draft.
+        every mode but capture_block, capture_draft, capture_frozen, dflash_block, ngram_draft.
     mamba_track_mask: [requests], bool: whether the state is kept in this round; optional in every
-        mode but capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
-        ngram_draft.
+        mode but capture_block, capture_draft, capture_draft_extend, capture_frozen,
+        capture_multi_layer, dflash_block, ngram_draft.
     ngram_column_starts: [requests], int32 or int64: where the tokens of a request begin; optional
-        in every mode but capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
-        capture_prefill, ngram_draft.
+        in every mode but capture_block, capture_draft, capture_draft_extend, capture_frozen,
+        capture_multi_layer, capture_prefill, dflash_block, ngram_draft.
     ngram_req_lens: [requests], int32 or int64: tokens of a request to look up; optional in every
-        mode but capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
-        capture_prefill, ngram_draft.
+        mode but capture_block, capture_draft, capture_draft_extend, capture_frozen,
+        capture_multi_layer, capture_prefill, dflash_block, ngram_draft.
+    ngram_out_column_starts: [requests], int32 or int64: where the tokens that are written begin;
+        optional in adaptive_verify, capture, decode, dllm_extend, target_verify.
+    ngram_out_req_lens: [requests], int32 or int64: tokens of a request to write; optional in
+        adaptive_verify, capture, decode, dllm_extend, target_verify.
+    ngram_skip_update: [requests], bool: whether the table is left as it is; optional in
+        adaptive_verify, capture, decode, dllm_extend, target_verify.
+    request_ids: [requests], int64: whose key-value slots are checked; optional in adaptive_verify,
+        capture, capture_block, capture_draft, decode, dflash_draft, dllm_extend, eagle_draft,
+        target_verify.
+    bootstrap_rooms: [requests], int64: where they came from, -1 for here; optional in
+        adaptive_verify, capture, capture_block, capture_draft, decode, dflash_draft, dllm_extend,
+        eagle_draft, target_verify.
+    dllm_input_state: [tokens, hidden_size], bfloat16 or float32: the states that inputs are
+        prepared from; optional in adaptive_verify, capture, decode, dllm_extend, target_verify.
     custom_mask: [(requests * sequence_fill + tokens) * target_width], bool: which keys each token
-        sees while a graph is captured; optional in capture.
+        sees while a graph is captured; optional in capture, capture_block.
     pipeline_hidden_states: [proxy_tokens, hidden_size * residual_streams], bfloat16 or float32:
         what the previous pipeline rank computed; optional in adaptive_verify, capture,
         capture_prefill, decode, dllm_extend, extend, mixed, target_verify.
@@ -290,6 +339,10 @@ class LiveBatch:
         capture_multi_layer, draft_extend, eagle_draft.
     top_ks: [requests], int32 or int64: of how many tokens a draft is sampled; optional in
         capture_draft, eagle_draft.
+    sampling_seed: [requests], int64: what the tokens of a draft are drawn with; optional in
+        capture_draft, capture_multi_layer, draft_extend, eagle_draft.
+    seed_topk: [requests, draft_index_topk], int32: places that sparse attention of the first step
+        looks at; optional in capture_draft, eagle_draft.
     num_correct_drafts: [requests], int32 or int64: drafts that the target agreed with; optional in
         capture_draft_extend, capture_multi_layer, draft_extend.
     num_accept_tokens: [requests], int32 or int64: these and one token more, -1 in a row without a
@@ -298,6 +351,8 @@ class LiveBatch:
         capture_draft_extend, capture_multi_layer, draft_extend.
     bonus_tokens: [requests // speculative_eagle_topk], int64 or int32: the token that each draft
         follows; optional in capture_frozen, frozen_kv_draft.
+    block_embeds: [tokens, draft_hidden_size], bfloat16 or float32: embeddings of the block;
+        optional in capture_block, dflash_draft.
     draft_tokens: [tokens], int64 or int32: tokens of the tree that was looked up; optional in
         ngram_draft.
     tree_mask: [tokens * speculative_num_draft_tokens], bool: which tokens of its tree each token
@@ -316,9 +371,9 @@ class LiveBatch:
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None = None
     """[tokens], int64 or int32: token ids; optional in every mode but capture_frozen,
-    ngram_draft.
+    dflash_block, ngram_draft.
     """
-    # specs/sglang/slots.yaml:224
+    # specs/sglang/slots.yaml:334
     input_embeds: Tensor | None = None
     """Passed on as it is: embeddings in place of token ids; optional."""
     # specs/sglang/modes/extend_in_two.yaml:9
@@ -335,133 +390,171 @@ class LiveBatch:
     """Prefill_tokens; needed in mixed."""
     # specs/sglang/slots.yaml:6
     positions: Tensor | None = None
-    """[tokens], int64 or int32: rotary positions; needed in every mode but ngram_draft."""
+    """[tokens], int64 or int32: rotary positions; needed in every mode but dflash_block,
+    ngram_draft.
+    """
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor | None = None
     """[tokens], int64 or int32: key-value slots to write; slot 0 is reserved for padding;
-    optional in every mode but capture_draft, capture_frozen, ngram_draft.
+    optional in every mode but capture_draft, capture_frozen, dflash_block, ngram_draft.
     """
     # specs/sglang/slots.yaml:15
-    # specs/sglang/slots.yaml:193
+    # specs/sglang/slots.yaml:297
     mrope_positions: Tensor | None = None
     """[3, tokens], int64: three-axis rotary positions, cut along their last axis; [3, tokens],
-    int64: three-axis rotary positions; optional in every mode but ngram_draft.
+    int64: three-axis rotary positions; optional in every mode but dflash_block, ngram_draft.
     """
     # specs/sglang/slots.yaml:18
-    # specs/sglang/slots.yaml:183
+    # specs/sglang/slots.yaml:265
     req_pool_indices: Tensor | None = None
     """[requests], int64 or int32: rows of the request table; row 0 is reserved for padding;
     [requests], int64 or int32: rows of the request table; needed in every mode but
-    capture_prefill, ngram_draft; optional in capture_prefill.
+    capture_prefill, dflash_block, ngram_draft; optional in capture_prefill.
     """
     # specs/sglang/slots.yaml:21
-    # specs/sglang/slots.yaml:132
-    # specs/sglang/slots.yaml:171
+    # specs/sglang/slots.yaml:166
+    # specs/sglang/slots.yaml:253
     seq_lens: Tensor | None = None
     """[requests], int64 or int32: tokens of each sequence; [requests], int32 or int64: tokens of
-    each sequence; needed in every mode but capture_multi_layer, capture_prefill, ngram_draft;
-    optional in capture_multi_layer, capture_prefill.
+    each sequence; needed in every mode but capture_multi_layer, capture_prefill,
+    dflash_block, ngram_draft; optional in capture_multi_layer, capture_prefill.
     """
     # specs/sglang/slots.yaml:24
-    # specs/sglang/slots.yaml:135
-    # specs/sglang/slots.yaml:190
+    # specs/sglang/slots.yaml:169
+    # specs/sglang/slots.yaml:231
+    # specs/sglang/slots.yaml:272
     seq_lens_cpu: Tensor | None = None
     """[requests], int64: the same on the host; [requests], int32 or int64: the same on the host;
-    optional in every mode but ngram_draft.
+    [requests], int32 or int64: tokens of each sequence; optional in every mode but
+    ngram_draft.
     """
     # specs/sglang/slots.yaml:27
-    # specs/sglang/slots.yaml:98
-    # specs/sglang/slots.yaml:174
+    # specs/sglang/slots.yaml:128
+    # specs/sglang/slots.yaml:256
     extend_seq_lens: Tensor | None = None
     """[requests], int32 or int64: new tokens of each request; [requests], int64 or int32: new
     tokens of each request; needed in adaptive_draft_extend, adaptive_verify,
-    decode_beside_extend, dllm_extend, draft_extend, extend, extend_in_two, mixed,
-    split_prefill, target_verify; optional in capture_draft_extend, capture_multi_layer,
-    capture_prefill.
+    decode_beside_extend, dflash_draft, dllm_extend, draft_extend, extend, extend_in_two,
+    mixed, split_prefill, target_verify; optional in capture_draft_extend,
+    capture_multi_layer, capture_prefill.
     """
     # specs/sglang/slots.yaml:30
-    # specs/sglang/slots.yaml:177
+    # specs/sglang/slots.yaml:259
     extend_prefix_lens: Tensor | None = None
     """[requests], int32 or int64: tokens already in the pool; [requests], int64 or int32: tokens
     already in the pool; needed in adaptive_draft_extend, adaptive_verify,
-    decode_beside_extend, dllm_extend, draft_extend, extend, extend_in_two, mixed,
-    split_prefill, target_verify; optional in capture_prefill.
+    decode_beside_extend, dflash_draft, dllm_extend, draft_extend, extend, extend_in_two,
+    mixed, split_prefill, target_verify; optional in capture_prefill.
     """
     # specs/sglang/slots.yaml:33
-    # specs/sglang/slots.yaml:138
-    # specs/sglang/slots.yaml:180
+    # specs/sglang/slots.yaml:172
+    # specs/sglang/slots.yaml:262
     extend_start_loc: Tensor | None = None
     """[requests], int32 or int64: first token of each request; [requests], int64 or int32: first
-    token of each request; optional in every mode but capture, capture_draft,
-    capture_draft_extend, capture_frozen, decode, eagle_draft, frozen_kv_draft, ngram_draft.
+    token of each request; optional in every mode but capture, capture_block, capture_draft,
+    capture_draft_extend, capture_frozen, decode, dflash_block, eagle_draft, frozen_kv_draft,
+    ngram_draft.
     """
     # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None = None
     """[requests], int32 or int64: positions of the encoder for each request; optional in every
-    mode but capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
-    capture_prefill, ngram_draft.
+    mode but capture_block, capture_draft, capture_draft_extend, capture_frozen,
+    capture_multi_layer, capture_prefill, dflash_block, ngram_draft.
     """
-    # specs/sglang/slots.yaml:39
-    # specs/sglang/slots.yaml:110
-    # specs/sglang/slots.yaml:197
+    # specs/sglang/slots.yaml:40
+    # specs/sglang/slots.yaml:140
+    # specs/sglang/slots.yaml:301
     mamba_track_indices: Tensor | None = None
     """[requests], int64: where the state of each request is kept; optional in every mode but
-    capture_draft, capture_frozen, ngram_draft.
+    capture_block, capture_draft, capture_frozen, dflash_block, ngram_draft.
     """
-    # specs/sglang/slots.yaml:42
-    # specs/sglang/slots.yaml:201
+    # specs/sglang/slots.yaml:43
+    # specs/sglang/slots.yaml:305
     mamba_track_mask: Tensor | None = None
     """[requests], bool: whether the state is kept in this round; optional in every mode but
-    capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer, ngram_draft.
+    capture_block, capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
+    dflash_block, ngram_draft.
     """
-    # specs/sglang/slots.yaml:45
+    # specs/sglang/slots.yaml:46
     ngram_column_starts: Tensor | None = None
     """[requests], int32 or int64: where the tokens of a request begin; optional in every mode
-    but capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
-    capture_prefill, ngram_draft.
+    but capture_block, capture_draft, capture_draft_extend, capture_frozen,
+    capture_multi_layer, capture_prefill, dflash_block, ngram_draft.
     """
-    # specs/sglang/slots.yaml:48
+    # specs/sglang/slots.yaml:49
     ngram_req_lens: Tensor | None = None
     """[requests], int32 or int64: tokens of a request to look up; optional in every mode but
-    capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer, capture_prefill,
-    ngram_draft.
+    capture_block, capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
+    capture_prefill, dflash_block, ngram_draft.
     """
-    # specs/sglang/slots.yaml:57
+    # specs/sglang/slots.yaml:52
+    ngram_out_column_starts: Tensor | None = None
+    """[requests], int32 or int64: where the tokens that are written begin; optional in
+    adaptive_verify, capture, decode, dllm_extend, target_verify.
+    """
+    # specs/sglang/slots.yaml:55
+    ngram_out_req_lens: Tensor | None = None
+    """[requests], int32 or int64: tokens of a request to write; optional in adaptive_verify,
+    capture, decode, dllm_extend, target_verify.
+    """
+    # specs/sglang/slots.yaml:58
+    ngram_skip_update: Tensor | None = None
+    """[requests], bool: whether the table is left as it is; optional in adaptive_verify,
+    capture, decode, dllm_extend, target_verify.
+    """
+    # specs/sglang/slots.yaml:61
+    request_ids: Tensor | None = None
+    """[requests], int64: whose key-value slots are checked; optional in adaptive_verify,
+    capture, capture_block, capture_draft, decode, dflash_draft, dllm_extend, eagle_draft,
+    target_verify.
+    """
+    # specs/sglang/slots.yaml:64
+    bootstrap_rooms: Tensor | None = None
+    """[requests], int64: where they came from, -1 for here; optional in adaptive_verify,
+    capture, capture_block, capture_draft, decode, dflash_draft, dllm_extend, eagle_draft,
+    target_verify.
+    """
+    # specs/sglang/slots.yaml:67
+    dllm_input_state: Tensor | None = None
+    """[tokens, hidden_size], bfloat16 or float32: the states that inputs are prepared from;
+    optional in adaptive_verify, capture, decode, dllm_extend, target_verify.
+    """
+    # specs/sglang/slots.yaml:80
     custom_mask: Tensor | None = None
     """[(requests * sequence_fill + tokens) * target_width], bool: which keys each token sees
-    while a graph is captured; optional in capture.
+    while a graph is captured; optional in capture, capture_block.
     """
-    # specs/sglang/slots.yaml:63
+    # specs/sglang/slots.yaml:86
     pipeline_hidden_states: Tensor | None = None
     """[proxy_tokens, hidden_size * residual_streams], bfloat16 or float32: what the previous
     pipeline rank computed; optional in adaptive_verify, capture, capture_prefill, decode,
     dllm_extend, extend, mixed, target_verify.
     """
-    # specs/sglang/slots.yaml:66
+    # specs/sglang/slots.yaml:89
     pipeline_residual: Tensor | None = None
     """[proxy_tokens, hidden_size], bfloat16 or float32: its residual stream; optional in
     adaptive_verify, capture, capture_prefill, decode, dllm_extend, extend, mixed,
     target_verify.
     """
-    # specs/sglang/slots.yaml:69
+    # specs/sglang/slots.yaml:92
     draft_cache_loc: Tensor | None = None
     """[tokens * speculative_num_steps // token_per_request], int64 or int32: key-value slots of
     all draft steps; optional in capture_draft, eagle_draft.
     """
-    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:100
     topk_p: Tensor | None = None
     """[requests, speculative_eagle_topk], float32: probabilities of the first branches; optional
     in capture_draft, eagle_draft.
     """
-    # specs/sglang/slots.yaml:80
+    # specs/sglang/slots.yaml:103
     topk_index: Tensor | None = None
     """[requests, speculative_eagle_topk], int64 or int32: their tokens; optional in
     capture_draft, eagle_draft.
     """
-    # specs/sglang/slots.yaml:83
-    # specs/sglang/slots.yaml:95
-    # specs/sglang/slots.yaml:117
-    # specs/sglang/slots.yaml:208
+    # specs/sglang/slots.yaml:106
+    # specs/sglang/slots.yaml:125
+    # specs/sglang/slots.yaml:151
+    # specs/sglang/slots.yaml:312
     hidden_states: Tensor | None = None
     """[requests, draft_hidden_size], bfloat16 or float32: hidden states that the first step
     begins from; [tokens, draft_input_size], bfloat16 or float32: hidden states of the target;
@@ -471,56 +564,72 @@ class LiveBatch:
     capture_frozen, capture_multi_layer, capture_prefill, draft_extend, eagle_draft, extend,
     frozen_kv_draft.
     """
-    # specs/sglang/slots.yaml:86
-    # specs/sglang/slots.yaml:145
+    # specs/sglang/slots.yaml:109
+    # specs/sglang/slots.yaml:179
     temperatures: Tensor | None = None
     """[requests, 1], float32: how evenly a draft is sampled; optional in capture_draft,
     capture_multi_layer, draft_extend, eagle_draft.
     """
-    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:112
     top_ks: Tensor | None = None
     """[requests], int32 or int64: of how many tokens a draft is sampled; optional in
     capture_draft, eagle_draft.
     """
-    # specs/sglang/slots.yaml:101
+    # specs/sglang/slots.yaml:118
+    # specs/sglang/slots.yaml:183
+    sampling_seed: Tensor | None = None
+    """[requests], int64: what the tokens of a draft are drawn with; optional in capture_draft,
+    capture_multi_layer, draft_extend, eagle_draft.
+    """
+    # specs/sglang/slots.yaml:121
+    seed_topk: Tensor | None = None
+    """[requests, draft_index_topk], int32: places that sparse attention of the first step looks
+    at; optional in capture_draft, eagle_draft.
+    """
+    # specs/sglang/slots.yaml:131
     num_correct_drafts: Tensor | None = None
     """[requests], int32 or int64: drafts that the target agreed with; optional in
     capture_draft_extend, capture_multi_layer, draft_extend.
     """
-    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:134
     num_accept_tokens: Tensor | None = None
     """[requests], int32 or int64: these and one token more, -1 in a row without a request;
     optional in capture_draft_extend, capture_multi_layer, draft_extend.
     """
-    # specs/sglang/slots.yaml:107
+    # specs/sglang/slots.yaml:137
     select_index: Tensor | None = None
     """[requests], int64 or int32: the row of each request that has logits; optional in
     capture_draft_extend, capture_multi_layer, draft_extend.
     """
-    # specs/sglang/slots.yaml:121
+    # specs/sglang/slots.yaml:155
     bonus_tokens: Tensor | None = None
     """[requests // speculative_eagle_topk], int64 or int32: the token that each draft follows;
     optional in capture_frozen, frozen_kv_draft.
     """
-    # specs/sglang/slots.yaml:153
+    # specs/sglang/slots.yaml:191
+    block_embeds: Tensor | None = None
+    """[tokens, draft_hidden_size], bfloat16 or float32: embeddings of the block; optional in
+    capture_block, dflash_draft.
+    """
+    # specs/sglang/slots.yaml:235
     draft_tokens: Tensor | None = None
     """[tokens], int64 or int32: tokens of the tree that was looked up; optional in ngram_draft."""
-    # specs/sglang/slots.yaml:156
+    # specs/sglang/slots.yaml:238
     tree_mask: Tensor | None = None
     """[tokens * speculative_num_draft_tokens], bool: which tokens of its tree each token
     follows; optional in ngram_draft.
     """
-    # specs/sglang/slots.yaml:186
+    # specs/sglang/slots.yaml:268
     orig_seq_lens: Tensor | None = None
     """[requests], int64 or int32: tokens of each sequence before it was cut; optional in
     capture_prefill, extend, mixed.
     """
-    # specs/sglang/slots.yaml:204
+    # specs/sglang/slots.yaml:308
     mamba_track_seqlens: Tensor | None = None
     """[requests], int32 or int64: after how many tokens the state is kept; optional in
     capture_prefill, extend, mixed.
     """
-    # specs/sglang/engine.yaml:112
+    # specs/sglang/engine.yaml:119
     adaptive_draft_tokens: int | None = None
     """Draft tokens of each request in the round; None for the configured value."""
 
@@ -586,92 +695,21 @@ class DecodeGraphTargetBatch:
     """Gathered_tokens that the scheduler's tensors bring."""
     gathered_tokens: int
     """Gathered_tokens after padding."""
-    # specs/sglang/backends/target.yaml:4
-    page_table: Tensor | None
-    """[requests, context_pages], int32: pages of each sequence; only where has_tables."""
-    # specs/sglang/backends/target.yaml:7
-    cache_seqlens: Tensor | None
-    """[requests], int32: tokens of each sequence; only where has_tables."""
-    # specs/sglang/backends/target.yaml:10
-    cu_seqlens_q: Tensor | None
-    """[requests + 1], int32: where the queries of each request begin; only where has_tables."""
-    # specs/sglang/backends/target.yaml:13
-    cu_seqlens_k: Tensor | None
-    """[requests + 1], int32: where its keys begin; only where has_tables."""
-    # specs/sglang/backends/target.yaml:16
-    verify_mask: Tensor | None
-    """[requests * target_width * mask_width], bool: which keys each token of a tree sees; loaded
-    in capture, target_verify; only where has_verify_mask.
-    """
-    # specs/sglang/backends/target.yaml:20
-    triton_kv_indptr: Tensor | None
-    """[requests + 1], int32: where the keys of each request begin; only where has_triton_tables."""
-    # specs/sglang/backends/target.yaml:23
-    triton_qo_indptr: Tensor | None
-    """[requests + 1], int64: where its queries begin; only where has_triton_tables."""
-    # specs/sglang/backends/target.yaml:26
-    triton_mask_indptr: Tensor | None
-    """[requests + 1], int64: where its mask begins; only where has_triton_tables."""
-    # specs/sglang/backends/target.yaml:29
-    triton_kv_indices: Tensor | None
-    """[tokens * context_length], int64: slots of all keys; only where has_triton_tables."""
-    # specs/sglang/backends/target.yaml:32
-    triton_attn_logits: Tensor | None
-    """[tokens, attention_heads, triton_kv_splits, value_head_size], float32: what each part of a
-    sequence comes to; loaded in capture, decode, dllm_extend, idle, target_verify; only where
-    has_triton_tables.
-    """
-    # specs/sglang/backends/target.yaml:36
-    triton_attn_lse: Tensor | None
-    """[tokens, attention_heads, triton_kv_splits], float32: and its weight; loaded in capture,
-    decode, dllm_extend, idle, target_verify; only where has_triton_tables.
-    """
-    # specs/sglang/backends/target.yaml:40
-    triton_num_kv_splits: Tensor | None
-    """[tokens], int32: parts of each sequence; only where has_triton_tables."""
-    # specs/sglang/backends/target.yaml:43
-    flashinfer_kv_indptr: Tensor | None
-    """[requests + 1], int32: where the keys of each request begin; only where
-    has_flashinfer_tables.
-    """
-    # specs/sglang/backends/target.yaml:46
-    flashinfer_qo_indptr: Tensor | None
-    """[requests + 1], int32: where its queries begin; only where has_flashinfer_tables."""
-    # specs/sglang/backends/target.yaml:49
-    flashinfer_last_page_len: Tensor | None
-    """[requests], int32: keys on its last page; only where has_flashinfer_tables."""
-    # specs/sglang/backends/target.yaml:52
-    flashinfer_kv_indices: Tensor | None
-    """[tokens * context_length], int32: slots of all keys; only where has_flashinfer_tables."""
-    # specs/sglang/backends/target.yaml:55
-    flashinfer_cross_kv_indptr: Tensor | None
-    """[requests + 1], int32: where the encoder's keys of each request begin; only where
-    has_flashinfer_tables and is_encoder_decoder.
-    """
-    # specs/sglang/backends/target.yaml:59
-    flashinfer_cross_qo_indptr: Tensor | None
-    """[requests + 1], int32: where its queries of the encoder begin; only where
-    has_flashinfer_tables and is_encoder_decoder.
-    """
-    # specs/sglang/backends/target.yaml:63
-    flashinfer_cross_kv_indices: Tensor | None
-    """[tokens * context_length], int32: slots of all keys of the encoder; only where
-    has_flashinfer_tables and is_encoder_decoder.
-    """
-    # specs/sglang/backends/target.yaml:67
-    flashinfer_custom_mask: Tensor | None
-    """[tokens * context_length], uint8: which keys each token sees; only where
-    has_flashinfer_tables.
-    """
-    # specs/sglang/backends/target.yaml:70
+    # specs/sglang/backends/flashinfer.yaml:67
     flashinfer_workspace: Tensor | None
-    """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; loaded in
-    capture, decode, dllm_extend, idle, target_verify; only where has_flashinfer_tables.
+    """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; only where
+    has_flashinfer.
     """
-    # specs/sglang/backends/target.yaml:74
+    # specs/sglang/backends/prepared.yaml:3
     graph_input_embeds: Tensor | None
     """[tokens, hidden_size], bfloat16: embeddings that special paths of a model put in place of
     token ids; only where enable_decode_graph.
+    """
+    # specs/sglang/backends/sequences.yaml:31
+    verify_mask: Tensor | None
+    """[requests * target_width * mask_width], bool: which keys each token of a tree sees; loaded
+    in capture, target_verify; only where speculative and (attention_backend == fa3 or
+    attention_backend == fa4 or attention_backend == triton).
     """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None
@@ -699,56 +737,689 @@ class DecodeGraphTargetBatch:
     """[requests], int32: positions of the encoder for each request; only where
     is_encoder_decoder.
     """
-    # specs/sglang/slots.yaml:39
+    # specs/sglang/slots.yaml:40
     mamba_track_indices: Tensor | None
     """[requests], int64: where the state of each request is kept; only where tracks_mamba."""
-    # specs/sglang/slots.yaml:42
+    # specs/sglang/slots.yaml:43
     mamba_track_mask: Tensor | None
     """[requests], bool: whether the state is kept in this round; only where tracks_mamba."""
-    # specs/sglang/slots.yaml:45
+    # specs/sglang/slots.yaml:46
     ngram_column_starts: Tensor | None
     """[requests], int32: where the tokens of a request begin; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:48
+    # specs/sglang/slots.yaml:49
     ngram_req_lens: Tensor | None
     """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:51
+    # specs/sglang/slots.yaml:52
+    ngram_out_column_starts: Tensor | None
+    """[requests], int32: where the tokens that are written begin; only where ngram_embedding."""
+    # specs/sglang/slots.yaml:55
+    ngram_out_req_lens: Tensor | None
+    """[requests], int32: tokens of a request to write; only where ngram_embedding."""
+    # specs/sglang/slots.yaml:58
+    ngram_skip_update: Tensor | None
+    """[requests], bool: whether the table is left as it is; only where ngram_embedding."""
+    # specs/sglang/slots.yaml:61
+    canary_request_ids: Tensor | None
+    """[requests], int64: whose key-value slots are checked; only where kv_canary."""
+    # specs/sglang/slots.yaml:64
+    canary_bootstrap_rooms: Tensor | None
+    """[requests], int64: where they came from, -1 for here; only where kv_canary."""
+    # specs/sglang/slots.yaml:67
+    dllm_input_state: Tensor | None
+    """[tokens, hidden_size], bfloat16: the states that inputs are prepared from; only where
+    prepares_dllm_inputs.
+    """
+    # specs/sglang/slots.yaml:70
+    aux_hidden_states: Tensor | None
+    """[tokens, draft_input_size], bfloat16: what the draft model takes from the target; loaded
+    in capture, idle, target_verify; only where has_block_graph.
+    """
+    # specs/sglang/slots.yaml:74
     global_num_tokens: Tensor | None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
-    # specs/sglang/slots.yaml:54
+    # specs/sglang/slots.yaml:77
     global_num_tokens_for_logprob: Tensor | None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
     logits.
     """
-    # specs/sglang/slots.yaml:57
+    # specs/sglang/slots.yaml:80
     custom_mask: Tensor | None
     """[(requests * sequence_fill + tokens) * target_width], bool: which keys each token sees
     while a graph is captured; loaded in capture.
     """
-    # specs/sglang/slots.yaml:60
+    # specs/sglang/slots.yaml:83
     graph_logits: Tensor | None
-    """[tokens, vocab_size], float32: logits of every row of a graph; loaded in capture, decode,
-    dllm_extend, idle, target_verify; only where enable_decode_graph.
+    """[tokens, vocab_size], float32: logits of every row of a graph; only where
+    enable_decode_graph.
     """
-    # specs/sglang/slots.yaml:63
+    # specs/sglang/slots.yaml:86
     pipeline_hidden_states: Tensor | None
     """[proxy_tokens, hidden_size * residual_streams], bfloat16: what the previous pipeline rank
     computed; only where pp_size > 1.
     """
-    # specs/sglang/slots.yaml:66
+    # specs/sglang/slots.yaml:89
     pipeline_residual: Tensor | None
     """[proxy_tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
-    # specs/sglang/slots.yaml:212
+    # specs/sglang/slots.yaml:316
     num_token_non_padded: Tensor | None
-    """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:216
+    """[1], int32: rows that are real, or those of them that this rank routes; expert routing
+    skips the rest; only where counts_real_tokens.
+    """
+    # specs/sglang/slots.yaml:326
     first_num_token_non_padded: Tensor | None
     """[1], int32: the same of the first of two batches that overlap; only where
     enable_two_batch_overlap.
     """
-    # specs/sglang/slots.yaml:219
+    # specs/sglang/slots.yaml:329
     second_num_token_non_padded: Tensor | None
     """[1], int32: and of the second; only where enable_two_batch_overlap."""
+    # specs/sglang/backends/dsa.yaml:15
+    dsa_page_table: Tensor | None
+    """[tokens, dsa_columns], int32: slots or pages of the sequence of each token; only where
+    has_dsa.
+    """
+    # specs/sglang/backends/dsa.yaml:18
+    dsa_cache_seqlens: Tensor | None
+    """[tokens], int32: keys that each token sees; only where has_dsa."""
+    # specs/sglang/backends/dsa.yaml:20
+    dsa_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the selected keys of each request begin; only where has_dsa
+    and hip.
+    """
+    # specs/sglang/backends/dsa.yaml:23
+    dsa_kv_indices: Tensor | None
+    """[requests, dsa_index_topk], int32: slots of the selected keys; only where has_dsa and hip."""
+    # specs/sglang/backends/flashinfer.yaml:16
+    flashinfer_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:19
+    flashinfer_qo_indptr: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:21
+    flashinfer_last_page_len: Tensor | None
+    """[requests], int32: keys on its last page; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:23
+    flashinfer_second_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
+    where has_flashinfer and has_second_wrapper.
+    """
+    # specs/sglang/backends/flashinfer.yaml:26
+    flashinfer_second_qo_indptr: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where has_flashinfer and
+    has_second_wrapper.
+    """
+    # specs/sglang/backends/flashinfer.yaml:35
+    flashinfer_kv_indices: Tensor | None
+    """[requests, sequence_limit], int32: slots of all keys, those of one request behind those of
+    another; only where has_flashinfer.
+    """
+    # specs/sglang/backends/flashinfer.yaml:38
+    flashinfer_second_kv_indices: Tensor | None
+    """[requests, sequence_limit], int32: the same for the second wrapper; only where
+    has_flashinfer and has_second_wrapper.
+    """
+    # specs/sglang/backends/flashinfer.yaml:41
+    flashinfer_window_cache_loc: Tensor | None
+    """[tokens], int64: slots to write in the pool of layers with a window; only where
+    has_flashinfer and has_window.
+    """
+    # specs/sglang/backends/flashinfer.yaml:45
+    flashinfer_mask_indptr: Tensor | None
+    """[requests + 1], int32: where the mask of each request begins; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:48
+    flashinfer_custom_mask: Tensor | None
+    """[tokens, context_length], uint8: which keys each token sees; only where has_flashinfer."""
+    # specs/sglang/backends/hybrid_linear.yaml:8
+    linear_state_indices: Tensor | None
+    """[requests], int32: where the state of each request lies, -1 in a row without a request;
+    only where hybrid_linear.
+    """
+    # specs/sglang/backends/hybrid_linear.yaml:11
+    linear_query_start: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where hybrid_linear."""
+    # specs/sglang/backends/hybrid_linear.yaml:13
+    linear_verify_indices: Tensor | None
+    """[requests], int32: where the states of a verify are put aside; only where hybrid_linear
+    and speculative.
+    """
+    # specs/sglang/backends/hybrid_linear.yaml:23
+    linear_next_token: Tensor | None
+    """[requests, target_width], int64: the first token that follows each, -1 for none; loaded in
+    capture, target_verify; only where hybrid_linear and drafts_trees.
+    """
+    # specs/sglang/backends/hybrid_linear.yaml:26
+    linear_next_sibling: Tensor | None
+    """[requests, target_width], int64: the next token beside each, -1 for none; loaded in
+    capture, target_verify; only where hybrid_linear and drafts_trees.
+    """
+    # specs/sglang/backends/hybrid_linear.yaml:29
+    linear_parent: Tensor | None
+    """[requests, target_width], int64: the token that each follows, -1 for none; loaded in
+    capture, target_verify; only where hybrid_linear and drafts_trees.
+    """
+    # specs/sglang/backends/mla.yaml:19
+    mla_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where has_mla."""
+    # specs/sglang/backends/mla.yaml:22
+    mla_qo_indptr: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where has_mla."""
+    # specs/sglang/backends/mla.yaml:30
+    mla_kv_indices: Tensor | None
+    """[requests, sequence_limit], int32: slots of all keys, those of one request behind those of
+    another; only where has_mla.
+    """
+    # specs/sglang/backends/mla.yaml:33
+    mla_kv_lens: Tensor | None
+    """[requests], int32: keys of each request; only where has_mla."""
+    # specs/sglang/backends/mla.yaml:34
+    mla_kv_indptr_cpu: Tensor | None
+    """[requests + 1], int32 on the host: where the keys of each request begin; only where
+    has_mla.
+    """
+    # specs/sglang/backends/mla.yaml:37
+    mla_qo_indptr_cpu: Tensor | None
+    """[requests + 1], int32 on the host: where its queries begin; only where has_mla."""
+    # specs/sglang/backends/mla.yaml:40
+    mla_kv_lens_cpu: Tensor | None
+    """[requests], int32 on the host: keys of each request; only where has_mla."""
+    # specs/sglang/backends/mla.yaml:48
+    mla_block_table: Tensor | None
+    """[requests, mla_blocks], int32: pages of each sequence, -1 behind its end; only where
+    attention_backend == trtllm_mla.
+    """
+    # specs/sglang/backends/mla.yaml:51
+    mla_padded_q: Tensor | None
+    """[tokens, attention_heads, mla_latent_size], bfloat16: queries of each request in full
+    width; only where attention_backend == trtllm_mla.
+    """
+    # specs/sglang/backends/mla.yaml:54
+    mla_unpadded_output: Tensor | None
+    """[tokens, attention_heads, mla_output_size], bfloat16: what they come to without the
+    padding; only where attention_backend == trtllm_mla.
+    """
+    # specs/sglang/backends/page_tables.yaml:20
+    page_table: Tensor | None
+    """[requests, table_columns], int32: pages of each sequence; only where has_page_tables."""
+    # specs/sglang/backends/page_tables.yaml:22
+    window_page_table: Tensor | None
+    """[requests, table_columns], int32: the same in the pool of layers with a window; only where
+    has_page_tables and has_window.
+    """
+    # specs/sglang/backends/page_tables.yaml:25
+    encoder_page_table: Tensor | None
+    """[requests, max_source_positions], int32: slots of what the encoder has read; only where
+    has_page_tables and is_encoder_decoder.
+    """
+    # specs/sglang/backends/page_tables.yaml:28
+    cache_seqlens: Tensor | None
+    """[requests], int32: tokens of each sequence; only where has_page_tables."""
+    # specs/sglang/backends/page_tables.yaml:30
+    cu_seqlens_q: Tensor | None
+    """[requests + 1], int32: where the queries of each request begin; only where
+    has_page_tables.
+    """
+    # specs/sglang/backends/page_tables.yaml:33
+    cu_seqlens_k: Tensor | None
+    """[requests + 1], int32: where its keys begin; only where has_page_tables."""
+    # specs/sglang/backends/page_tables.yaml:35
+    scheduler_metadata: Tensor | None
+    """[4 * align_up(requests, 4) + 1], int32: how the kernel divides its work; only where
+    has_page_tables and attention_backend == fa3.
+    """
+    # specs/sglang/backends/page_tables.yaml:38
+    strided_indices: Tensor | None
+    """[context_pages], int64: the first token of each page; only where has_page_tables."""
+    # specs/sglang/backends/page_tables.yaml:49
+    tree_page_table: Tensor | None
+    """[tokens, target_width], int32: slots of the tokens before each in its tree; loaded in
+    capture, target_verify; only where has_page_tables and drafts_trees and attention_backend
+    != trtllm_mha.
+    """
+    # specs/sglang/backends/page_tables.yaml:52
+    tree_cache_seqlens: Tensor | None
+    """[tokens], int32: how many these are; loaded in capture, target_verify; only where
+    has_page_tables and drafts_trees and attention_backend != trtllm_mha.
+    """
+    # specs/sglang/backends/page_tables.yaml:55
+    tree_window_page_table: Tensor | None
+    """[tokens, context_length + target_width], int32: slots of all that each sees, where layers
+    have a window; loaded in capture, target_verify; only where has_page_tables and
+    drafts_trees and attention_backend != trtllm_mha and has_window.
+    """
+    # specs/sglang/backends/page_tables.yaml:65
+    all_token_page_table: Tensor | None
+    """[tokens, table_columns], int32: pages of each token's sequence; only where
+    attention_backend == trtllm_mha and speculative and encoder_only_layers.
+    """
+    # specs/sglang/backends/triton.yaml:11
+    triton_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:14
+    triton_window_kv_indptr: Tensor | None
+    """[requests + 1], int32: where those in its window begin; only where has_triton and
+    has_window.
+    """
+    # specs/sglang/backends/triton.yaml:17
+    triton_qo_indptr: Tensor | None
+    """[requests + 1], int64: where its queries begin; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:19
+    triton_mask_indptr: Tensor | None
+    """[requests + 1], int64: where its mask begins; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:27
+    triton_kv_indices: Tensor | None
+    """[requests, sequence_limit], int64: slots of all keys, those of one request behind those of
+    another; only where has_triton.
+    """
+    # specs/sglang/backends/triton.yaml:31
+    triton_window_kv_indices: Tensor | None
+    """[tokens, sliding_window], int64: slots of those in the window; only where has_triton and
+    has_window.
+    """
+    # specs/sglang/backends/triton.yaml:35
+    triton_window_cache_loc: Tensor | None
+    """[tokens], int64: slots to write in the pool of layers with a window; only where has_triton
+    and has_window.
+    """
+    # specs/sglang/backends/triton.yaml:39
+    triton_num_kv_splits: Tensor | None
+    """[tokens], int32: parts of each sequence; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:59
+    triton_attn_logits: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits, value_head_size], float32: what each part of a
+    sequence comes to; only where has_triton.
+    """
+    # specs/sglang/backends/triton.yaml:62
+    triton_attn_lse: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
+    has_triton.
+    """
+    # specs/sglang/slots.yaml:334
+    input_embeds: Tensor | None
+    """Embeddings in place of token ids; as it was in the live batch."""
+
+    @property
+    def has_padding(self) -> bool:
+        """Whether there are padded rows along some axis."""
+        return self.requests != self.live_requests or self.tokens != self.live_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DflashGraphDraftBatch:
+    """A batch as the runner dflash_graph of worker draft has loaded it.
+
+    Slots are views of static buffers, valid until the next load; one that the mode does not load,
+    or whose source is absent, is None.
+    """
+
+    mode: Mode
+    live_requests: int
+    """Requests that the scheduler's tensors bring."""
+    requests: int
+    """Requests after padding."""
+    live_tokens: int
+    """Tokens that the scheduler's tensors bring."""
+    tokens: int
+    """Tokens after padding."""
+    live_graph_requests: int
+    """Graph_requests that the scheduler's tensors bring."""
+    graph_requests: int
+    """Graph_requests after padding."""
+    live_graph_tokens: int
+    """Graph_tokens that the scheduler's tensors bring."""
+    graph_tokens: int
+    """Graph_tokens after padding."""
+    live_split_tokens: int
+    """Split_tokens that the scheduler's tensors bring."""
+    split_tokens: int
+    """Split_tokens after padding."""
+    live_first_tokens: int
+    """First_tokens that the scheduler's tensors bring."""
+    first_tokens: int
+    """First_tokens after padding."""
+    live_second_tokens: int
+    """Second_tokens that the scheduler's tensors bring."""
+    second_tokens: int
+    """Second_tokens after padding."""
+    live_context_tokens: int
+    """Context_tokens that the scheduler's tensors bring."""
+    context_tokens: int
+    """Context_tokens after padding."""
+    live_proxy_tokens: int
+    """Proxy_tokens that the scheduler's tensors bring."""
+    proxy_tokens: int
+    """Proxy_tokens after padding."""
+    live_gathered_tokens: int
+    """Gathered_tokens that the scheduler's tensors bring."""
+    gathered_tokens: int
+    """Gathered_tokens after padding."""
+    # specs/sglang/backends/flashinfer.yaml:67
+    flashinfer_workspace: Tensor | None
+    """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; only where
+    has_flashinfer.
+    """
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor | None
+    """[tokens], int64: token ids."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor | None
+    """[tokens], int64: rotary positions."""
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor | None
+    """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:15
+    mrope_positions: Tensor | None
+    """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
+    # specs/sglang/slots.yaml:18
+    req_pool_indices: Tensor | None
+    """[requests], int64: rows of the request table; row 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:21
+    seq_lens: Tensor | None
+    """[requests], int64: tokens of each sequence."""
+    # specs/sglang/slots.yaml:24
+    seq_lens_cpu: Tensor | None
+    """[requests], int64 on the host: the same on the host."""
+    # specs/sglang/slots.yaml:61
+    canary_request_ids: Tensor | None
+    """[requests], int64: whose key-value slots are checked; only where kv_canary."""
+    # specs/sglang/slots.yaml:64
+    canary_bootstrap_rooms: Tensor | None
+    """[requests], int64: where they came from, -1 for here; only where kv_canary."""
+    # specs/sglang/slots.yaml:74
+    global_num_tokens: Tensor | None
+    """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
+    # specs/sglang/slots.yaml:77
+    global_num_tokens_for_logprob: Tensor | None
+    """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
+    logits.
+    """
+    # specs/sglang/slots.yaml:80
+    custom_mask: Tensor | None
+    """[(requests * sequence_fill + tokens) * target_width], bool: which keys each token sees
+    while a graph is captured; loaded in capture_block.
+    """
+    # specs/sglang/slots.yaml:191
+    block_input_embeds: Tensor | None
+    """[tokens, draft_hidden_size], bfloat16: embeddings of the block; only where
+    has_block_graph.
+    """
+    # specs/sglang/slots.yaml:194
+    block_proposals: Tensor | None
+    """[requests * proposed_tokens], int64: the proposed tokens of every block; only where
+    samples_blocks.
+    """
+    # specs/sglang/slots.yaml:197
+    block_local_max: Tensor | None
+    """[requests * proposed_tokens], bfloat16: the best score among the tokens of this rank; only
+    where samples_over_ranks.
+    """
+    # specs/sglang/slots.yaml:200
+    block_local_ids: Tensor | None
+    """[requests * proposed_tokens], int64: and the token that has it; only where
+    samples_over_ranks.
+    """
+    # specs/sglang/slots.yaml:203
+    block_gathered_max: Tensor | None
+    """[tp_size, requests * proposed_tokens], bfloat16: the best scores of all ranks; only where
+    samples_over_ranks.
+    """
+    # specs/sglang/slots.yaml:206
+    block_gathered_ids: Tensor | None
+    """[tp_size, requests * proposed_tokens], int64: and their tokens; only where
+    samples_over_ranks.
+    """
+    # specs/sglang/slots.yaml:209
+    block_best_rank: Tensor | None
+    """[1, requests * proposed_tokens], int64: which rank has the best of all; only where
+    samples_over_ranks.
+    """
+    # specs/sglang/slots.yaml:212
+    block_selected_ids: Tensor | None
+    """[1, requests * proposed_tokens], int64: its token; only where samples_over_ranks."""
+    # specs/sglang/slots.yaml:316
+    num_token_non_padded: Tensor | None
+    """[1], int32: rows that are real, or those of them that this rank routes; expert routing
+    skips the rest; only where counts_real_tokens.
+    """
+    # specs/sglang/backends/flashinfer.yaml:16
+    flashinfer_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:19
+    flashinfer_qo_indptr: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:21
+    flashinfer_last_page_len: Tensor | None
+    """[requests], int32: keys on its last page; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:23
+    flashinfer_second_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
+    where has_flashinfer and has_second_wrapper.
+    """
+    # specs/sglang/backends/flashinfer.yaml:26
+    flashinfer_second_qo_indptr: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where has_flashinfer and
+    has_second_wrapper.
+    """
+    # specs/sglang/backends/flashinfer.yaml:35
+    flashinfer_kv_indices: Tensor | None
+    """[requests, sequence_limit], int32: slots of all keys, those of one request behind those of
+    another; only where has_flashinfer.
+    """
+    # specs/sglang/backends/flashinfer.yaml:38
+    flashinfer_second_kv_indices: Tensor | None
+    """[requests, sequence_limit], int32: the same for the second wrapper; only where
+    has_flashinfer and has_second_wrapper.
+    """
+    # specs/sglang/backends/flashinfer.yaml:41
+    flashinfer_window_cache_loc: Tensor | None
+    """[tokens], int64: slots to write in the pool of layers with a window; only where
+    has_flashinfer and has_window.
+    """
+    # specs/sglang/backends/flashinfer.yaml:45
+    flashinfer_mask_indptr: Tensor | None
+    """[requests + 1], int32: where the mask of each request begins; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:48
+    flashinfer_custom_mask: Tensor | None
+    """[tokens, context_length], uint8: which keys each token sees; only where has_flashinfer."""
+    # specs/sglang/backends/mla.yaml:19
+    mla_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where has_mla."""
+    # specs/sglang/backends/mla.yaml:22
+    mla_qo_indptr: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where has_mla."""
+    # specs/sglang/backends/mla.yaml:30
+    mla_kv_indices: Tensor | None
+    """[requests, sequence_limit], int32: slots of all keys, those of one request behind those of
+    another; only where has_mla.
+    """
+    # specs/sglang/backends/mla.yaml:33
+    mla_kv_lens: Tensor | None
+    """[requests], int32: keys of each request; only where has_mla."""
+    # specs/sglang/backends/mla.yaml:34
+    mla_kv_indptr_cpu: Tensor | None
+    """[requests + 1], int32 on the host: where the keys of each request begin; only where
+    has_mla.
+    """
+    # specs/sglang/backends/mla.yaml:37
+    mla_qo_indptr_cpu: Tensor | None
+    """[requests + 1], int32 on the host: where its queries begin; only where has_mla."""
+    # specs/sglang/backends/mla.yaml:40
+    mla_kv_lens_cpu: Tensor | None
+    """[requests], int32 on the host: keys of each request; only where has_mla."""
+    # specs/sglang/backends/mla.yaml:48
+    mla_block_table: Tensor | None
+    """[requests, mla_blocks], int32: pages of each sequence, -1 behind its end; only where
+    attention_backend == trtllm_mla.
+    """
+    # specs/sglang/backends/mla.yaml:51
+    mla_padded_q: Tensor | None
+    """[tokens, attention_heads, mla_latent_size], bfloat16: queries of each request in full
+    width; only where attention_backend == trtllm_mla.
+    """
+    # specs/sglang/backends/mla.yaml:54
+    mla_unpadded_output: Tensor | None
+    """[tokens, attention_heads, mla_output_size], bfloat16: what they come to without the
+    padding; only where attention_backend == trtllm_mla.
+    """
+    # specs/sglang/backends/page_tables.yaml:20
+    page_table: Tensor | None
+    """[requests, table_columns], int32: pages of each sequence; only where has_page_tables."""
+    # specs/sglang/backends/page_tables.yaml:22
+    window_page_table: Tensor | None
+    """[requests, table_columns], int32: the same in the pool of layers with a window; only where
+    has_page_tables and has_window.
+    """
+    # specs/sglang/backends/page_tables.yaml:25
+    encoder_page_table: Tensor | None
+    """[requests, max_source_positions], int32: slots of what the encoder has read; only where
+    has_page_tables and is_encoder_decoder.
+    """
+    # specs/sglang/backends/page_tables.yaml:28
+    cache_seqlens: Tensor | None
+    """[requests], int32: tokens of each sequence; only where has_page_tables."""
+    # specs/sglang/backends/page_tables.yaml:30
+    cu_seqlens_q: Tensor | None
+    """[requests + 1], int32: where the queries of each request begin; only where
+    has_page_tables.
+    """
+    # specs/sglang/backends/page_tables.yaml:33
+    cu_seqlens_k: Tensor | None
+    """[requests + 1], int32: where its keys begin; only where has_page_tables."""
+    # specs/sglang/backends/page_tables.yaml:35
+    scheduler_metadata: Tensor | None
+    """[4 * align_up(requests, 4) + 1], int32: how the kernel divides its work; only where
+    has_page_tables and attention_backend == fa3.
+    """
+    # specs/sglang/backends/page_tables.yaml:38
+    strided_indices: Tensor | None
+    """[context_pages], int64: the first token of each page; only where has_page_tables."""
+    # specs/sglang/backends/triton.yaml:11
+    triton_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:14
+    triton_window_kv_indptr: Tensor | None
+    """[requests + 1], int32: where those in its window begin; only where has_triton and
+    has_window.
+    """
+    # specs/sglang/backends/triton.yaml:17
+    triton_qo_indptr: Tensor | None
+    """[requests + 1], int64: where its queries begin; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:19
+    triton_mask_indptr: Tensor | None
+    """[requests + 1], int64: where its mask begins; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:27
+    triton_kv_indices: Tensor | None
+    """[requests, sequence_limit], int64: slots of all keys, those of one request behind those of
+    another; only where has_triton.
+    """
+    # specs/sglang/backends/triton.yaml:31
+    triton_window_kv_indices: Tensor | None
+    """[tokens, sliding_window], int64: slots of those in the window; only where has_triton and
+    has_window.
+    """
+    # specs/sglang/backends/triton.yaml:35
+    triton_window_cache_loc: Tensor | None
+    """[tokens], int64: slots to write in the pool of layers with a window; only where has_triton
+    and has_window.
+    """
+    # specs/sglang/backends/triton.yaml:39
+    triton_num_kv_splits: Tensor | None
+    """[tokens], int32: parts of each sequence; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:59
+    triton_attn_logits: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits, value_head_size], float32: what each part of a
+    sequence comes to; only where has_triton.
+    """
+    # specs/sglang/backends/triton.yaml:62
+    triton_attn_lse: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
+    has_triton.
+    """
+    # specs/sglang/slots.yaml:334
+    input_embeds: Tensor | None
+    """Embeddings in place of token ids; as it was in the live batch."""
+
+    @property
+    def has_padding(self) -> bool:
+        """Whether there are padded rows along some axis."""
+        return self.requests != self.live_requests or self.tokens != self.live_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DflashWorkerDraftBatch:
+    """A batch as the runner dflash_worker of worker draft has loaded it.
+
+    Slots are views of static buffers, valid until the next load; one that the mode does not load,
+    or whose source is absent, is None.
+    """
+
+    mode: Mode
+    live_requests: int
+    """Requests that the scheduler's tensors bring."""
+    requests: int
+    """Requests after padding."""
+    live_tokens: int
+    """Tokens that the scheduler's tensors bring."""
+    tokens: int
+    """Tokens after padding."""
+    live_graph_requests: int
+    """Graph_requests that the scheduler's tensors bring."""
+    graph_requests: int
+    """Graph_requests after padding."""
+    live_graph_tokens: int
+    """Graph_tokens that the scheduler's tensors bring."""
+    graph_tokens: int
+    """Graph_tokens after padding."""
+    live_split_tokens: int
+    """Split_tokens that the scheduler's tensors bring."""
+    split_tokens: int
+    """Split_tokens after padding."""
+    live_first_tokens: int
+    """First_tokens that the scheduler's tensors bring."""
+    first_tokens: int
+    """First_tokens after padding."""
+    live_second_tokens: int
+    """Second_tokens that the scheduler's tensors bring."""
+    second_tokens: int
+    """Second_tokens after padding."""
+    live_context_tokens: int
+    """Context_tokens that the scheduler's tensors bring."""
+    context_tokens: int
+    """Context_tokens after padding."""
+    live_proxy_tokens: int
+    """Proxy_tokens that the scheduler's tensors bring."""
+    proxy_tokens: int
+    """Proxy_tokens after padding."""
+    live_gathered_tokens: int
+    """Gathered_tokens that the scheduler's tensors bring."""
+    gathered_tokens: int
+    """Gathered_tokens after padding."""
+    # specs/sglang/slots.yaml:215
+    laid_out_ids: Tensor | None
+    """[tokens], int64: the last token of each request, and masks; only where
+    speculative_algorithm == dflash.
+    """
+    # specs/sglang/slots.yaml:218
+    laid_out_positions: Tensor | None
+    """[tokens], int64: their rotary positions; only where speculative_algorithm == dflash."""
+    # specs/sglang/slots.yaml:221
+    laid_out_tokens: Tensor | None
+    """[tokens], int64: the last token of each request, and the drafts; only where
+    speculative_algorithm == dflash.
+    """
     # specs/sglang/slots.yaml:224
+    laid_out_cache_loc: Tensor | None
+    """[tokens], int64: key-value slots of the block; only where speculative_algorithm == dflash."""
+    # specs/sglang/slots.yaml:228
+    laid_out_end: Tensor | None
+    """[requests], int32: where the block of each request ends; only where speculative_algorithm
+    == dflash.
+    """
+    # specs/sglang/slots.yaml:231
+    laid_out_seq_lens_cpu: Tensor | None
+    """[requests], int32 on the host: tokens of each sequence; only where speculative_algorithm
+    == dflash.
+    """
+    # specs/sglang/slots.yaml:334
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -807,15 +1478,10 @@ class DraftExtendGraphDraftBatch:
     """Gathered_tokens that the scheduler's tensors bring."""
     gathered_tokens: int
     """Gathered_tokens after padding."""
-    # specs/sglang/backends/draft.yaml:27
-    draft_extend_page_table: Tensor | None
-    """[requests, context_pages], int32: pages of each sequence; only where
-    has_draft_extend_graph and has_tables.
-    """
-    # specs/sglang/backends/draft.yaml:30
-    draft_extend_cache_seqlens: Tensor | None
-    """[requests], int32: tokens of each sequence; only where has_draft_extend_graph and
-    has_tables.
+    # specs/sglang/backends/flashinfer.yaml:67
+    flashinfer_workspace: Tensor | None
+    """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; only where
+    has_flashinfer.
     """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None
@@ -838,46 +1504,221 @@ class DraftExtendGraphDraftBatch:
     # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor | None
     """[requests], int64 on the host: the same on the host."""
-    # specs/sglang/slots.yaml:51
+    # specs/sglang/slots.yaml:74
     global_num_tokens: Tensor | None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
-    # specs/sglang/slots.yaml:54
+    # specs/sglang/slots.yaml:77
     global_num_tokens_for_logprob: Tensor | None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
     logits.
     """
-    # specs/sglang/slots.yaml:95
+    # specs/sglang/slots.yaml:125
     target_hidden_states: Tensor | None
     """[tokens, draft_input_size], bfloat16: hidden states of the target; only where
     catches_up_in_graphs.
     """
-    # specs/sglang/slots.yaml:98
+    # specs/sglang/slots.yaml:128
     verify_extend_seq_lens: Tensor | None
     """[requests], int32: new tokens of each request; only where catches_up_in_graphs."""
-    # specs/sglang/slots.yaml:101
+    # specs/sglang/slots.yaml:131
     num_correct_drafts: Tensor | None
     """[requests], int32: drafts that the target agreed with; only where catches_up_in_graphs."""
-    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:134
     num_accept_tokens: Tensor | None
     """[requests], int32: these and one token more, -1 in a row without a request; only where
     catches_up_in_graphs.
     """
-    # specs/sglang/slots.yaml:107
+    # specs/sglang/slots.yaml:137
     select_index: Tensor | None
     """[requests], int64: the row of each request that has logits; only where
     catches_up_in_graphs.
     """
-    # specs/sglang/slots.yaml:110
+    # specs/sglang/slots.yaml:140
     draft_mamba_track_indices: Tensor | None
     """[requests], int64: where the state of each request is kept; only where
     catches_up_in_graphs and mamba_extra_buffer.
     """
-    # specs/sglang/slots.yaml:114
+    # specs/sglang/slots.yaml:144
+    draft_extend_seed_topk: Tensor | None
+    """[tokens, draft_index_topk], int32: the same for the next draft; only where
+    has_draft_extend_graph and draft_index_topk > 0.
+    """
+    # specs/sglang/slots.yaml:148
     draft_logits: Tensor | None
     """[requests, draft_vocab_size], float32: logits of one row for each request; only where
     has_draft_extend_graph.
     """
-    # specs/sglang/slots.yaml:224
+    # specs/sglang/backends/dsa.yaml:15
+    dsa_page_table: Tensor | None
+    """[tokens, dsa_columns], int32: slots or pages of the sequence of each token; only where
+    has_dsa.
+    """
+    # specs/sglang/backends/dsa.yaml:18
+    dsa_cache_seqlens: Tensor | None
+    """[tokens], int32: keys that each token sees; only where has_dsa."""
+    # specs/sglang/backends/dsa.yaml:20
+    dsa_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the selected keys of each request begin; only where has_dsa
+    and hip.
+    """
+    # specs/sglang/backends/dsa.yaml:23
+    dsa_kv_indices: Tensor | None
+    """[requests, dsa_index_topk], int32: slots of the selected keys; only where has_dsa and hip."""
+    # specs/sglang/backends/flashinfer.yaml:16
+    flashinfer_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:19
+    flashinfer_qo_indptr: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:21
+    flashinfer_last_page_len: Tensor | None
+    """[requests], int32: keys on its last page; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:23
+    flashinfer_second_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
+    where has_flashinfer and has_second_wrapper.
+    """
+    # specs/sglang/backends/flashinfer.yaml:26
+    flashinfer_second_qo_indptr: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where has_flashinfer and
+    has_second_wrapper.
+    """
+    # specs/sglang/backends/flashinfer.yaml:35
+    flashinfer_kv_indices: Tensor | None
+    """[requests, sequence_limit], int32: slots of all keys, those of one request behind those of
+    another; only where has_flashinfer.
+    """
+    # specs/sglang/backends/flashinfer.yaml:38
+    flashinfer_second_kv_indices: Tensor | None
+    """[requests, sequence_limit], int32: the same for the second wrapper; only where
+    has_flashinfer and has_second_wrapper.
+    """
+    # specs/sglang/backends/flashinfer.yaml:41
+    flashinfer_window_cache_loc: Tensor | None
+    """[tokens], int64: slots to write in the pool of layers with a window; only where
+    has_flashinfer and has_window.
+    """
+    # specs/sglang/backends/flashinfer.yaml:45
+    flashinfer_mask_indptr: Tensor | None
+    """[requests + 1], int32: where the mask of each request begins; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:48
+    flashinfer_custom_mask: Tensor | None
+    """[tokens, context_length], uint8: which keys each token sees; only where has_flashinfer."""
+    # specs/sglang/backends/mla.yaml:19
+    mla_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where has_mla."""
+    # specs/sglang/backends/mla.yaml:22
+    mla_qo_indptr: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where has_mla."""
+    # specs/sglang/backends/mla.yaml:30
+    mla_kv_indices: Tensor | None
+    """[requests, sequence_limit], int32: slots of all keys, those of one request behind those of
+    another; only where has_mla.
+    """
+    # specs/sglang/backends/mla.yaml:33
+    mla_kv_lens: Tensor | None
+    """[requests], int32: keys of each request; only where has_mla."""
+    # specs/sglang/backends/mla.yaml:34
+    mla_kv_indptr_cpu: Tensor | None
+    """[requests + 1], int32 on the host: where the keys of each request begin; only where
+    has_mla.
+    """
+    # specs/sglang/backends/mla.yaml:37
+    mla_qo_indptr_cpu: Tensor | None
+    """[requests + 1], int32 on the host: where its queries begin; only where has_mla."""
+    # specs/sglang/backends/mla.yaml:40
+    mla_kv_lens_cpu: Tensor | None
+    """[requests], int32 on the host: keys of each request; only where has_mla."""
+    # specs/sglang/backends/mla.yaml:48
+    mla_block_table: Tensor | None
+    """[requests, mla_blocks], int32: pages of each sequence, -1 behind its end; only where
+    attention_backend == trtllm_mla.
+    """
+    # specs/sglang/backends/mla.yaml:51
+    mla_padded_q: Tensor | None
+    """[tokens, attention_heads, mla_latent_size], bfloat16: queries of each request in full
+    width; only where attention_backend == trtllm_mla.
+    """
+    # specs/sglang/backends/mla.yaml:54
+    mla_unpadded_output: Tensor | None
+    """[tokens, attention_heads, mla_output_size], bfloat16: what they come to without the
+    padding; only where attention_backend == trtllm_mla.
+    """
+    # specs/sglang/backends/page_tables.yaml:20
+    page_table: Tensor | None
+    """[requests, table_columns], int32: pages of each sequence; only where has_page_tables."""
+    # specs/sglang/backends/page_tables.yaml:22
+    window_page_table: Tensor | None
+    """[requests, table_columns], int32: the same in the pool of layers with a window; only where
+    has_page_tables and has_window.
+    """
+    # specs/sglang/backends/page_tables.yaml:25
+    encoder_page_table: Tensor | None
+    """[requests, max_source_positions], int32: slots of what the encoder has read; only where
+    has_page_tables and is_encoder_decoder.
+    """
+    # specs/sglang/backends/page_tables.yaml:28
+    cache_seqlens: Tensor | None
+    """[requests], int32: tokens of each sequence; only where has_page_tables."""
+    # specs/sglang/backends/page_tables.yaml:30
+    cu_seqlens_q: Tensor | None
+    """[requests + 1], int32: where the queries of each request begin; only where
+    has_page_tables.
+    """
+    # specs/sglang/backends/page_tables.yaml:33
+    cu_seqlens_k: Tensor | None
+    """[requests + 1], int32: where its keys begin; only where has_page_tables."""
+    # specs/sglang/backends/page_tables.yaml:35
+    scheduler_metadata: Tensor | None
+    """[4 * align_up(requests, 4) + 1], int32: how the kernel divides its work; only where
+    has_page_tables and attention_backend == fa3.
+    """
+    # specs/sglang/backends/page_tables.yaml:38
+    strided_indices: Tensor | None
+    """[context_pages], int64: the first token of each page; only where has_page_tables."""
+    # specs/sglang/backends/triton.yaml:11
+    triton_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:14
+    triton_window_kv_indptr: Tensor | None
+    """[requests + 1], int32: where those in its window begin; only where has_triton and
+    has_window.
+    """
+    # specs/sglang/backends/triton.yaml:17
+    triton_qo_indptr: Tensor | None
+    """[requests + 1], int64: where its queries begin; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:19
+    triton_mask_indptr: Tensor | None
+    """[requests + 1], int64: where its mask begins; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:27
+    triton_kv_indices: Tensor | None
+    """[requests, sequence_limit], int64: slots of all keys, those of one request behind those of
+    another; only where has_triton.
+    """
+    # specs/sglang/backends/triton.yaml:31
+    triton_window_kv_indices: Tensor | None
+    """[tokens, sliding_window], int64: slots of those in the window; only where has_triton and
+    has_window.
+    """
+    # specs/sglang/backends/triton.yaml:35
+    triton_window_cache_loc: Tensor | None
+    """[tokens], int64: slots to write in the pool of layers with a window; only where has_triton
+    and has_window.
+    """
+    # specs/sglang/backends/triton.yaml:39
+    triton_num_kv_splits: Tensor | None
+    """[tokens], int32: parts of each sequence; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:59
+    triton_attn_logits: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits, value_head_size], float32: what each part of a
+    sequence comes to; only where has_triton.
+    """
+    # specs/sglang/backends/triton.yaml:62
+    triton_attn_lse: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
+    has_triton.
+    """
+    # specs/sglang/slots.yaml:334
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -936,35 +1777,10 @@ class DraftGraphDraftBatch:
     """Gathered_tokens that the scheduler's tensors bring."""
     gathered_tokens: int
     """Gathered_tokens after padding."""
-    # specs/sglang/backends/draft.yaml:3
-    triton_draft_kv_indptr: Tensor | None
-    """[speculative_num_steps, requests * speculative_eagle_topk + 1], int32: where the keys of
-    each branch begin; only where has_draft_graph and has_triton_tables.
-    """
-    # specs/sglang/backends/draft.yaml:7
-    triton_draft_kv_indices: Tensor | None
-    """[speculative_num_steps, tokens * context_length], int64: slots of all keys; only where
-    has_draft_graph and has_triton_tables.
-    """
-    # specs/sglang/backends/draft.yaml:11
-    flashinfer_draft_kv_indptr: Tensor | None
-    """[speculative_num_steps, requests * speculative_eagle_topk + 1], int32: where the keys of
-    each branch begin; only where has_draft_graph and has_flashinfer_tables.
-    """
-    # specs/sglang/backends/draft.yaml:15
-    flashinfer_draft_kv_indices: Tensor | None
-    """[speculative_num_steps, tokens * context_length], int32: slots of all keys; only where
-    has_draft_graph and has_flashinfer_tables.
-    """
-    # specs/sglang/backends/draft.yaml:19
-    draft_page_tables: Tensor | None
-    """[speculative_num_steps - 1, requests, context_pages], int32: pages of each sequence, for
-    each step after the first; only where has_draft_graph and has_tables.
-    """
-    # specs/sglang/backends/draft.yaml:23
-    draft_cache_seqlens: Tensor | None
-    """[speculative_num_steps - 1, requests], int32: tokens of each sequence, for each step after
-    the first; only where has_draft_graph and has_tables.
+    # specs/sglang/backends/flashinfer.yaml:67
+    flashinfer_workspace: Tensor | None
+    """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; only where
+    has_flashinfer.
     """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None
@@ -984,49 +1800,147 @@ class DraftGraphDraftBatch:
     # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor | None
     """[requests], int64 on the host: the same on the host."""
-    # specs/sglang/slots.yaml:51
+    # specs/sglang/slots.yaml:61
+    canary_request_ids: Tensor | None
+    """[requests], int64: whose key-value slots are checked; only where kv_canary."""
+    # specs/sglang/slots.yaml:64
+    canary_bootstrap_rooms: Tensor | None
+    """[requests], int64: where they came from, -1 for here; only where kv_canary."""
+    # specs/sglang/slots.yaml:74
     global_num_tokens: Tensor | None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
-    # specs/sglang/slots.yaml:54
+    # specs/sglang/slots.yaml:77
     global_num_tokens_for_logprob: Tensor | None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
     logits.
     """
-    # specs/sglang/slots.yaml:69
+    # specs/sglang/slots.yaml:92
     draft_cache_loc: Tensor | None
     """[tokens * speculative_num_steps], int64: key-value slots of all draft steps; only where
     has_draft_graph.
     """
-    # specs/sglang/slots.yaml:74
+    # specs/sglang/slots.yaml:97
     draft_seq_lens_of_one: Tensor | None
     """[requests], int32: a draft step extends each request by one token; only where
     has_draft_graph.
     """
-    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:100
     draft_topk_p: Tensor | None
     """[requests, speculative_eagle_topk], float32: probabilities of the first branches; only
     where has_draft_graph.
     """
-    # specs/sglang/slots.yaml:80
+    # specs/sglang/slots.yaml:103
     draft_topk_index: Tensor | None
     """[requests, speculative_eagle_topk], int64: their tokens; only where has_draft_graph."""
-    # specs/sglang/slots.yaml:83
+    # specs/sglang/slots.yaml:106
     draft_hidden_states: Tensor | None
     """[requests, draft_hidden_size], bfloat16: hidden states that the first step begins from;
     only where has_draft_graph.
     """
-    # specs/sglang/slots.yaml:86
+    # specs/sglang/slots.yaml:109
     draft_temperatures: Tensor | None
     """[requests, 1], float32: how evenly a draft is sampled; only where has_draft_graph."""
-    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:112
     draft_top_ks: Tensor | None
     """[requests], int32: of how many tokens a draft is sampled; only where has_draft_graph."""
-    # specs/sglang/slots.yaml:92
+    # specs/sglang/slots.yaml:115
     draft_probs: Tensor | None
     """[requests, draft_vocab_size], float32: what drafts were sampled from; only where
     has_draft_graph and speculative_use_rejection_sampling.
     """
-    # specs/sglang/slots.yaml:224
+    # specs/sglang/slots.yaml:118
+    draft_sampling_seed: Tensor | None
+    """[requests], int64: what the tokens of a draft are drawn with; only where seeds_drafts."""
+    # specs/sglang/slots.yaml:121
+    draft_seed_topk: Tensor | None
+    """[requests, draft_index_topk], int32: places that sparse attention of the first step looks
+    at; only where has_draft_graph and draft_index_topk > 0.
+    """
+    # specs/sglang/backends/flashinfer.yaml:57
+    flashinfer_draft_kv_indptr: Tensor | None
+    """[speculative_num_steps, requests * speculative_eagle_topk + 1], int32: where the keys of
+    each branch begin; only where has_flashinfer.
+    """
+    # specs/sglang/backends/flashinfer.yaml:60
+    flashinfer_draft_last_page_len: Tensor | None
+    """[tokens], int32: keys on its last page; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:62
+    flashinfer_draft_kv_indices: Tensor | None
+    """[speculative_num_steps, tokens, request_table_width], int32: slots of all keys; only where
+    has_flashinfer.
+    """
+    # specs/sglang/backends/mla.yaml:64
+    mla_draft_kv_indptr: Tensor | None
+    """[speculative_num_steps, requests * speculative_eagle_topk + 1], int32: where the keys of
+    each request begin; only where has_mla.
+    """
+    # specs/sglang/backends/mla.yaml:67
+    mla_draft_kv_indices: Tensor | None
+    """[speculative_num_steps, tokens, request_table_width], int32: slots of all keys; only where
+    has_mla.
+    """
+    # specs/sglang/backends/page_tables.yaml:38
+    strided_indices: Tensor | None
+    """[context_pages], int64: the first token of each page; only where has_page_tables."""
+    # specs/sglang/backends/page_tables.yaml:74
+    draft_page_table: Tensor | None
+    """[speculative_num_steps - 1, requests, table_columns], int32: pages of each sequence, for
+    each step; only where has_page_tables.
+    """
+    # specs/sglang/backends/page_tables.yaml:77
+    draft_window_page_table: Tensor | None
+    """[speculative_num_steps - 1, requests, table_columns], int32: the same in the pool of
+    layers with a window; only where has_page_tables and has_window.
+    """
+    # specs/sglang/backends/page_tables.yaml:80
+    draft_branch_page_table: Tensor | None
+    """[tokens, branch_columns], int32: slots of the drafts behind each branch, for each step;
+    only where has_page_tables and drafts_trees and attention_backend != trtllm_mha.
+    """
+    # specs/sglang/backends/page_tables.yaml:83
+    draft_cache_seqlens: Tensor | None
+    """[speculative_num_steps - 1, requests], int32: tokens of each sequence, for each step; only
+    where has_page_tables.
+    """
+    # specs/sglang/backends/page_tables.yaml:86
+    draft_cu_seqlens_q: Tensor | None
+    """[speculative_num_steps - 1, requests + 1], int32: where the queries of each request begin;
+    only where has_page_tables.
+    """
+    # specs/sglang/backends/page_tables.yaml:89
+    draft_cu_seqlens_k: Tensor | None
+    """[speculative_num_steps - 1, requests + 1], int32: where its keys begin; only where
+    has_page_tables.
+    """
+    # specs/sglang/backends/page_tables.yaml:92
+    draft_scheduler_metadata: Tensor | None
+    """[speculative_num_steps - 1, 4 * align_up(requests, 4) + 1], int32: how the kernel divides
+    its work; only where has_page_tables and attention_backend == fa3.
+    """
+    # specs/sglang/backends/triton.yaml:39
+    triton_num_kv_splits: Tensor | None
+    """[tokens], int32: parts of each sequence; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:59
+    triton_attn_logits: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits, value_head_size], float32: what each part of a
+    sequence comes to; only where has_triton.
+    """
+    # specs/sglang/backends/triton.yaml:62
+    triton_attn_lse: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
+    has_triton.
+    """
+    # specs/sglang/backends/triton.yaml:71
+    triton_draft_kv_indptr: Tensor | None
+    """[speculative_num_steps, requests * speculative_eagle_topk + 1], int32: where the keys of
+    each branch begin; only where has_triton.
+    """
+    # specs/sglang/backends/triton.yaml:74
+    triton_draft_kv_indices: Tensor | None
+    """[speculative_num_steps, tokens, request_table_width], int64: slots of all keys; only where
+    has_triton.
+    """
+    # specs/sglang/slots.yaml:334
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1085,6 +1999,11 @@ class EagerTargetBatch:
     """Gathered_tokens that the scheduler's tensors bring."""
     gathered_tokens: int
     """Gathered_tokens after padding."""
+    # specs/sglang/backends/flashinfer.yaml:67
+    flashinfer_workspace: Tensor | None
+    """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; only where
+    has_flashinfer.
+    """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None
     """[tokens], int64: token ids."""
@@ -1129,22 +2048,76 @@ class EagerTargetBatch:
     """[requests], int32: positions of the encoder for each request; only where
     is_encoder_decoder.
     """
-    # specs/sglang/slots.yaml:39
+    # specs/sglang/slots.yaml:40
     mamba_track_indices: Tensor | None
     """[requests], int64: where the state of each request is kept; only where tracks_mamba."""
-    # specs/sglang/slots.yaml:42
+    # specs/sglang/slots.yaml:43
     mamba_track_mask: Tensor | None
     """[requests], bool: whether the state is kept in this round; only where tracks_mamba."""
-    # specs/sglang/slots.yaml:45
+    # specs/sglang/slots.yaml:46
     ngram_column_starts: Tensor | None
     """[requests], int32: where the tokens of a request begin; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:48
+    # specs/sglang/slots.yaml:49
     ngram_req_lens: Tensor | None
     """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:212
+    # specs/sglang/slots.yaml:316
     num_token_non_padded: Tensor | None
-    """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:224
+    """[1], int32: rows that are real, or those of them that this rank routes; expert routing
+    skips the rest; only where counts_real_tokens.
+    """
+    # specs/sglang/backends/flashinfer.yaml:16
+    flashinfer_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:19
+    flashinfer_qo_indptr: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:21
+    flashinfer_last_page_len: Tensor | None
+    """[requests], int32: keys on its last page; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:23
+    flashinfer_second_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
+    where has_flashinfer and has_second_wrapper.
+    """
+    # specs/sglang/backends/flashinfer.yaml:26
+    flashinfer_second_qo_indptr: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where has_flashinfer and
+    has_second_wrapper.
+    """
+    # specs/sglang/backends/hybrid_linear.yaml:8
+    linear_state_indices: Tensor | None
+    """[requests], int32: where the state of each request lies, -1 in a row without a request;
+    only where hybrid_linear.
+    """
+    # specs/sglang/backends/hybrid_linear.yaml:11
+    linear_query_start: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where hybrid_linear."""
+    # specs/sglang/backends/hybrid_linear.yaml:13
+    linear_verify_indices: Tensor | None
+    """[requests], int32: where the states of a verify are put aside; only where hybrid_linear
+    and speculative.
+    """
+    # specs/sglang/backends/mla.yaml:19
+    mla_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where has_mla."""
+    # specs/sglang/backends/mla.yaml:22
+    mla_qo_indptr: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where has_mla."""
+    # specs/sglang/backends/triton.yaml:11
+    triton_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:14
+    triton_window_kv_indptr: Tensor | None
+    """[requests + 1], int32: where those in its window begin; only where has_triton and
+    has_window.
+    """
+    # specs/sglang/backends/triton.yaml:17
+    triton_qo_indptr: Tensor | None
+    """[requests + 1], int64: where its queries begin; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:19
+    triton_mask_indptr: Tensor | None
+    """[requests + 1], int64: where its mask begins; only where has_triton."""
+    # specs/sglang/slots.yaml:334
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1203,6 +2176,11 @@ class EagerDraftBatch:
     """Gathered_tokens that the scheduler's tensors bring."""
     gathered_tokens: int
     """Gathered_tokens after padding."""
+    # specs/sglang/backends/flashinfer.yaml:67
+    flashinfer_workspace: Tensor | None
+    """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; only where
+    has_flashinfer.
+    """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None
     """[tokens], int64: token ids."""
@@ -1227,39 +2205,80 @@ class EagerDraftBatch:
     # specs/sglang/slots.yaml:27
     extend_seq_lens: Tensor | None
     """[requests], int32: new tokens of each request; loaded in adaptive_draft_extend,
-    draft_extend, extend, idle_beside_extend.
+    dflash_draft, draft_extend, extend, idle_beside_extend.
     """
     # specs/sglang/slots.yaml:30
     extend_prefix_lens: Tensor | None
     """[requests], int32: tokens already in the pool; loaded in adaptive_draft_extend,
-    draft_extend, extend, idle_beside_extend.
+    dflash_draft, draft_extend, extend, idle_beside_extend.
     """
     # specs/sglang/slots.yaml:33
     extend_start_loc: Tensor | None
     """[requests], int32: first token of each request; loaded in adaptive_draft_extend,
-    draft_extend, extend, idle_beside_extend.
+    dflash_draft, draft_extend, extend, idle_beside_extend.
     """
     # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None
     """[requests], int32: positions of the encoder for each request; only where
     is_encoder_decoder.
     """
-    # specs/sglang/slots.yaml:39
+    # specs/sglang/slots.yaml:40
     mamba_track_indices: Tensor | None
     """[requests], int64: where the state of each request is kept; only where tracks_mamba."""
-    # specs/sglang/slots.yaml:42
+    # specs/sglang/slots.yaml:43
     mamba_track_mask: Tensor | None
     """[requests], bool: whether the state is kept in this round; only where tracks_mamba."""
-    # specs/sglang/slots.yaml:45
+    # specs/sglang/slots.yaml:46
     ngram_column_starts: Tensor | None
     """[requests], int32: where the tokens of a request begin; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:48
+    # specs/sglang/slots.yaml:49
     ngram_req_lens: Tensor | None
     """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:212
+    # specs/sglang/slots.yaml:316
     num_token_non_padded: Tensor | None
-    """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:224
+    """[1], int32: rows that are real, or those of them that this rank routes; expert routing
+    skips the rest; only where counts_real_tokens.
+    """
+    # specs/sglang/backends/flashinfer.yaml:16
+    flashinfer_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:19
+    flashinfer_qo_indptr: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:21
+    flashinfer_last_page_len: Tensor | None
+    """[requests], int32: keys on its last page; only where has_flashinfer."""
+    # specs/sglang/backends/flashinfer.yaml:23
+    flashinfer_second_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
+    where has_flashinfer and has_second_wrapper.
+    """
+    # specs/sglang/backends/flashinfer.yaml:26
+    flashinfer_second_qo_indptr: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where has_flashinfer and
+    has_second_wrapper.
+    """
+    # specs/sglang/backends/mla.yaml:19
+    mla_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where has_mla."""
+    # specs/sglang/backends/mla.yaml:22
+    mla_qo_indptr: Tensor | None
+    """[requests + 1], int32: where its queries begin; only where has_mla."""
+    # specs/sglang/backends/triton.yaml:11
+    triton_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:14
+    triton_window_kv_indptr: Tensor | None
+    """[requests + 1], int32: where those in its window begin; only where has_triton and
+    has_window.
+    """
+    # specs/sglang/backends/triton.yaml:17
+    triton_qo_indptr: Tensor | None
+    """[requests + 1], int64: where its queries begin; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:19
+    triton_mask_indptr: Tensor | None
+    """[requests + 1], int64: where its mask begins; only where has_triton."""
+    # specs/sglang/slots.yaml:334
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1318,31 +2337,6 @@ class FrozenKvGraphDraftBatch:
     """Gathered_tokens that the scheduler's tensors bring."""
     gathered_tokens: int
     """Gathered_tokens after padding."""
-    # specs/sglang/backends/draft.yaml:41
-    frozen_triton_kv_indptr: Tensor | None
-    """[requests + 1], int32: where the keys of each branch begin; only where has_frozen_graph
-    and has_triton_tables.
-    """
-    # specs/sglang/backends/draft.yaml:45
-    frozen_triton_kv_indices: Tensor | None
-    """[tokens * context_length], int64: slots of all keys, in the pool of the target; only where
-    has_frozen_graph and has_triton_tables.
-    """
-    # specs/sglang/backends/draft.yaml:49
-    frozen_triton_num_kv_splits: Tensor | None
-    """[tokens], int32: parts of each sequence; only where has_frozen_graph and
-    has_triton_tables.
-    """
-    # specs/sglang/backends/draft.yaml:52
-    frozen_triton_attn_logits: Tensor | None
-    """[tokens, attention_heads, triton_kv_splits, value_head_size], float32: what each part of a
-    sequence comes to; only where has_frozen_graph and has_triton_tables.
-    """
-    # specs/sglang/backends/draft.yaml:56
-    frozen_triton_attn_lse: Tensor | None
-    """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
-    has_frozen_graph and has_triton_tables.
-    """
     # specs/sglang/slots.yaml:6
     positions: Tensor | None
     """[tokens], int64: rotary positions."""
@@ -1358,35 +2352,56 @@ class FrozenKvGraphDraftBatch:
     # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor | None
     """[requests], int64 on the host: the same on the host."""
-    # specs/sglang/slots.yaml:51
+    # specs/sglang/slots.yaml:74
     global_num_tokens: Tensor | None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
-    # specs/sglang/slots.yaml:54
+    # specs/sglang/slots.yaml:77
     global_num_tokens_for_logprob: Tensor | None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
     logits.
     """
-    # specs/sglang/slots.yaml:117
+    # specs/sglang/slots.yaml:151
     frozen_hidden_states: Tensor | None
     """[requests // speculative_eagle_topk, draft_input_size], bfloat16: hidden states that the
     first step begins from; only where has_frozen_graph.
     """
-    # specs/sglang/slots.yaml:121
+    # specs/sglang/slots.yaml:155
     frozen_bonus_tokens: Tensor | None
     """[requests // speculative_eagle_topk], int64: the token that each draft follows; only where
     has_frozen_graph.
     """
-    # specs/sglang/slots.yaml:124
+    # specs/sglang/slots.yaml:158
     frozen_topk_p: Tensor | None
     """[requests // speculative_eagle_topk, speculative_eagle_topk], float32: probabilities of
     the branches of a step; only where has_frozen_graph.
     """
-    # specs/sglang/slots.yaml:128
+    # specs/sglang/slots.yaml:162
     frozen_topk_index: Tensor | None
     """[requests // speculative_eagle_topk, speculative_eagle_topk], int64: their tokens; only
     where has_frozen_graph.
     """
-    # specs/sglang/slots.yaml:224
+    # specs/sglang/backends/triton.yaml:11
+    triton_kv_indptr: Tensor | None
+    """[requests + 1], int32: where the keys of each request begin; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:39
+    triton_num_kv_splits: Tensor | None
+    """[tokens], int32: parts of each sequence; only where has_triton."""
+    # specs/sglang/backends/triton.yaml:50
+    frozen_triton_kv_indices: Tensor | None
+    """[requests, context_length], int64: slots of all keys, in the pool of the target; only
+    where has_triton.
+    """
+    # specs/sglang/backends/triton.yaml:59
+    triton_attn_logits: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits, value_head_size], float32: what each part of a
+    sequence comes to; only where has_triton.
+    """
+    # specs/sglang/backends/triton.yaml:62
+    triton_attn_lse: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
+    has_triton.
+    """
+    # specs/sglang/slots.yaml:334
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1445,16 +2460,6 @@ class MultiLayerGraphDraftBatch:
     """Gathered_tokens that the scheduler's tensors bring."""
     gathered_tokens: int
     """Gathered_tokens after padding."""
-    # specs/sglang/backends/draft.yaml:33
-    layer_page_tables: Tensor | None
-    """[speculative_num_steps, requests, context_pages], int32: pages of each sequence, for each
-    layer; only where has_multi_layer_graph and has_tables.
-    """
-    # specs/sglang/backends/draft.yaml:37
-    layer_cache_seqlens: Tensor | None
-    """[speculative_num_steps, requests], int32: tokens of each sequence, for each layer; only
-    where has_multi_layer_graph and has_tables.
-    """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None
     """[tokens], int64: token ids."""
@@ -1470,67 +2475,100 @@ class MultiLayerGraphDraftBatch:
     # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor | None
     """[requests], int64: rows of the request table; row 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:51
+    # specs/sglang/slots.yaml:74
     global_num_tokens: Tensor | None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
-    # specs/sglang/slots.yaml:54
+    # specs/sglang/slots.yaml:77
     global_num_tokens_for_logprob: Tensor | None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
     logits.
     """
-    # specs/sglang/slots.yaml:95
+    # specs/sglang/slots.yaml:125
     target_hidden_states: Tensor | None
     """[tokens, draft_input_size], bfloat16: hidden states of the target; only where
     catches_up_in_graphs.
     """
-    # specs/sglang/slots.yaml:98
+    # specs/sglang/slots.yaml:128
     verify_extend_seq_lens: Tensor | None
     """[requests], int32: new tokens of each request; only where catches_up_in_graphs."""
-    # specs/sglang/slots.yaml:101
+    # specs/sglang/slots.yaml:131
     num_correct_drafts: Tensor | None
     """[requests], int32: drafts that the target agreed with; only where catches_up_in_graphs."""
-    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:134
     num_accept_tokens: Tensor | None
     """[requests], int32: these and one token more, -1 in a row without a request; only where
     catches_up_in_graphs.
     """
-    # specs/sglang/slots.yaml:107
+    # specs/sglang/slots.yaml:137
     select_index: Tensor | None
     """[requests], int64: the row of each request that has logits; only where
     catches_up_in_graphs.
     """
-    # specs/sglang/slots.yaml:110
+    # specs/sglang/slots.yaml:140
     draft_mamba_track_indices: Tensor | None
     """[requests], int64: where the state of each request is kept; only where
     catches_up_in_graphs and mamba_extra_buffer.
     """
-    # specs/sglang/slots.yaml:132
+    # specs/sglang/slots.yaml:166
     layer_seq_lens: Tensor | None
     """[requests], int32: tokens of each sequence; only where has_multi_layer_graph."""
-    # specs/sglang/slots.yaml:135
+    # specs/sglang/slots.yaml:169
     layer_seq_lens_cpu: Tensor | None
     """[requests], int32 on the host: the same on the host; only where has_multi_layer_graph."""
-    # specs/sglang/slots.yaml:138
+    # specs/sglang/slots.yaml:172
     layer_extend_start_loc: Tensor | None
     """[requests], int32: first token of each request; only where has_multi_layer_graph."""
-    # specs/sglang/slots.yaml:141
+    # specs/sglang/slots.yaml:175
     layer_logits: Tensor | None
     """[tokens if require_gathered_buffer else requests, draft_vocab_size], float32: logits of
     one row for each request, or of all rows where ranks gather them; only where
     has_multi_layer_graph.
     """
-    # specs/sglang/slots.yaml:145
+    # specs/sglang/slots.yaml:179
     layer_temperatures: Tensor | None
     """[requests, 1], float32: how evenly a draft is sampled; only where has_multi_layer_graph
     and speculative_use_rejection_sampling.
     """
-    # specs/sglang/slots.yaml:149
+    # specs/sglang/slots.yaml:183
+    layer_sampling_seed: Tensor | None
+    """[requests], int64: what the tokens of a draft are drawn with; only where
+    has_multi_layer_graph and speculative_use_rejection_sampling.
+    """
+    # specs/sglang/slots.yaml:187
     layer_draft_probs: Tensor | None
     """[requests, speculative_num_steps, draft_vocab_size], float32: what the drafts of each
     layer were sampled from; only where has_multi_layer_graph and
     speculative_use_rejection_sampling.
     """
-    # specs/sglang/slots.yaml:224
+    # specs/sglang/backends/page_tables.yaml:38
+    strided_indices: Tensor | None
+    """[context_pages], int64: the first token of each page; only where has_page_tables."""
+    # specs/sglang/backends/page_tables.yaml:101
+    layer_page_table: Tensor | None
+    """[speculative_num_steps, requests, table_columns], int32: pages of each sequence, for each
+    layer; only where has_page_tables.
+    """
+    # specs/sglang/backends/page_tables.yaml:104
+    layer_window_page_table: Tensor | None
+    """[speculative_num_steps, requests, table_columns], int32: the same in the pool of layers
+    with a window; only where has_page_tables and has_window.
+    """
+    # specs/sglang/backends/page_tables.yaml:107
+    layer_cache_seqlens: Tensor | None
+    """[speculative_num_steps, requests], int32: tokens of each sequence, for each layer; only
+    where has_page_tables.
+    """
+    # specs/sglang/backends/page_tables.yaml:110
+    layer_cu_seqlens_q: Tensor | None
+    """[speculative_num_steps, requests + 1], int32: where the queries of each request begin;
+    only where has_page_tables.
+    """
+    # specs/sglang/backends/page_tables.yaml:113
+    layer_cu_seqlens_k: Tensor | None
+    """[speculative_num_steps, requests + 1], int32: where its keys begin; only where
+    has_page_tables.
+    """
+    # specs/sglang/slots.yaml:334
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1589,35 +2627,35 @@ class NgramWorkerTargetBatch:
     """Gathered_tokens that the scheduler's tensors bring."""
     gathered_tokens: int
     """Gathered_tokens after padding."""
-    # specs/sglang/slots.yaml:153
+    # specs/sglang/slots.yaml:235
     ngram_draft_tokens: Tensor | None
     """[tokens], int64: tokens of the tree that was looked up; only where speculative_algorithm
     == ngram.
     """
-    # specs/sglang/slots.yaml:156
+    # specs/sglang/slots.yaml:238
     tree_mask: Tensor | None
     """[tokens * speculative_num_draft_tokens], bool: which tokens of its tree each token
     follows; only where speculative_algorithm == ngram.
     """
-    # specs/sglang/slots.yaml:159
+    # specs/sglang/slots.yaml:241
     ngram_positions: Tensor | None
     """[tokens], int64: rotary positions of the tree; only where speculative_algorithm == ngram."""
-    # specs/sglang/slots.yaml:162
+    # specs/sglang/slots.yaml:244
     retrieve_indexes: Tensor | None
     """[requests, speculative_num_draft_tokens], int64: where each token stands in the batch;
     only where speculative_algorithm == ngram.
     """
-    # specs/sglang/slots.yaml:165
+    # specs/sglang/slots.yaml:247
     retrieve_next_token: Tensor | None
     """[requests, speculative_num_draft_tokens], int64: the first token that follows each, -1 for
     none; only where speculative_algorithm == ngram.
     """
-    # specs/sglang/slots.yaml:168
+    # specs/sglang/slots.yaml:250
     retrieve_next_sibling: Tensor | None
     """[requests, speculative_num_draft_tokens], int64: the next token beside each, -1 for none;
     only where speculative_algorithm == ngram.
     """
-    # specs/sglang/slots.yaml:224
+    # specs/sglang/slots.yaml:334
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1676,12 +2714,12 @@ class PrefillGraphTargetBatch:
     """Gathered_tokens that the scheduler's tensors bring."""
     gathered_tokens: int
     """Gathered_tokens after padding."""
-    # specs/sglang/backends/target.yaml:77
+    # specs/sglang/backends/prepared.yaml:6
     context_share_embeds: Tensor | None
     """[context_tokens, hidden_size], bfloat16: this rank's share of the embeddings of a prompt;
     only where splits_prefill.
     """
-    # specs/sglang/backends/target.yaml:80
+    # specs/sglang/backends/prepared.yaml:9
     context_share_positions: Tensor | None
     """[context_tokens], int64: their rotary positions; only where splits_prefill."""
     # specs/sglang/slots.yaml:3
@@ -1693,61 +2731,98 @@ class PrefillGraphTargetBatch:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor | None
     """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:63
+    # specs/sglang/slots.yaml:86
     pipeline_hidden_states: Tensor | None
     """[proxy_tokens, hidden_size * residual_streams], bfloat16: what the previous pipeline rank
     computed; only where pp_size > 1.
     """
-    # specs/sglang/slots.yaml:66
+    # specs/sglang/slots.yaml:89
     pipeline_residual: Tensor | None
     """[proxy_tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
-    # specs/sglang/slots.yaml:171
+    # specs/sglang/slots.yaml:253
     static_seq_lens: Tensor | None
     """[requests], int64: tokens of each sequence; only where has_static_requests."""
-    # specs/sglang/slots.yaml:174
+    # specs/sglang/slots.yaml:256
     static_extend_seq_lens: Tensor | None
     """[requests], int64: new tokens of each request; only where has_static_requests."""
-    # specs/sglang/slots.yaml:177
+    # specs/sglang/slots.yaml:259
     static_extend_prefix_lens: Tensor | None
     """[requests], int64: tokens already in the pool; only where has_static_requests."""
-    # specs/sglang/slots.yaml:180
+    # specs/sglang/slots.yaml:262
     static_extend_start_loc: Tensor | None
     """[requests], int64: first token of each request; only where has_static_requests."""
-    # specs/sglang/slots.yaml:183
+    # specs/sglang/slots.yaml:265
     static_req_pool_indices: Tensor | None
     """[requests], int64: rows of the request table; only where has_static_requests."""
-    # specs/sglang/slots.yaml:186
+    # specs/sglang/slots.yaml:268
     static_orig_seq_lens: Tensor | None
     """[requests], int64: tokens of each sequence before it was cut; only where
     has_static_requests.
     """
-    # specs/sglang/slots.yaml:190
+    # specs/sglang/slots.yaml:272
     static_seq_lens_cpu: Tensor | None
     """[requests], int64 on the host: the same on the host; only where whole_prefill_graph."""
-    # specs/sglang/slots.yaml:193
+    # specs/sglang/slots.yaml:275
+    prefix_starts: Tensor | None
+    """[max(prefix_chunks), full_prefill_max_req], int32: where each chunk of a prefix begins;
+    only where chunks_prefixes.
+    """
+    # specs/sglang/slots.yaml:278
+    prefix_seq_lens: Tensor | None
+    """[max(prefix_chunks), full_prefill_max_req], int32: tokens of each; only where
+    chunks_prefixes.
+    """
+    # specs/sglang/slots.yaml:281
+    prefix_cu_seq_lens: Tensor | None
+    """[max(prefix_chunks), full_prefill_max_req + 1], int32: where its keys begin; only where
+    chunks_prefixes.
+    """
+    # specs/sglang/slots.yaml:284
+    prefix_kv_indices: Tensor | None
+    """[max(prefix_chunks), full_prefill_max_req * prefix_chunk_length], int32: slots of all of
+    them; only where chunks_prefixes.
+    """
+    # specs/sglang/slots.yaml:287
+    prefix_starts_cpu: Tensor | None
+    """[max(prefix_chunks), full_prefill_max_req], int32 on the host: where each chunk of a
+    prefix begins; only where chunks_prefixes.
+    """
+    # specs/sglang/slots.yaml:290
+    prefix_seq_lens_cpu: Tensor | None
+    """[max(prefix_chunks), full_prefill_max_req], int32 on the host: tokens of each; only where
+    chunks_prefixes.
+    """
+    # specs/sglang/slots.yaml:293
+    static_input_embeds: Tensor | None
+    """[tokens, hidden_size], bfloat16: embeddings of what is not text; only where
+    embeds_prompts_target.
+    """
+    # specs/sglang/slots.yaml:297
     static_mrope_positions: Tensor | None
     """[3, tokens], int64: three-axis rotary positions; only where enable_prefill_graph and
     is_multimodal.
     """
-    # specs/sglang/slots.yaml:197
+    # specs/sglang/slots.yaml:301
     static_mamba_track_indices: Tensor | None
     """[requests], int64: where the state of each request is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:201
+    # specs/sglang/slots.yaml:305
     static_mamba_track_mask: Tensor | None
     """[requests], bool: whether the state is kept in this round; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:204
+    # specs/sglang/slots.yaml:308
     static_mamba_track_seqlens: Tensor | None
     """[requests], int32: after how many tokens the state is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:212
+    # specs/sglang/slots.yaml:316
     num_token_non_padded: Tensor | None
-    """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:224
+    """[1], int32: rows that are real, or those of them that this rank routes; expert routing
+    skips the rest; only where counts_real_tokens.
+    """
+    # specs/sglang/slots.yaml:334
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1806,12 +2881,12 @@ class PrefillGraphDraftBatch:
     """Gathered_tokens that the scheduler's tensors bring."""
     gathered_tokens: int
     """Gathered_tokens after padding."""
-    # specs/sglang/backends/target.yaml:77
+    # specs/sglang/backends/prepared.yaml:6
     context_share_embeds: Tensor | None
     """[context_tokens, hidden_size], bfloat16: this rank's share of the embeddings of a prompt;
     only where splits_prefill.
     """
-    # specs/sglang/backends/target.yaml:80
+    # specs/sglang/backends/prepared.yaml:9
     context_share_positions: Tensor | None
     """[context_tokens], int64: their rotary positions; only where splits_prefill."""
     # specs/sglang/slots.yaml:3
@@ -1823,66 +2898,103 @@ class PrefillGraphDraftBatch:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor | None
     """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:63
+    # specs/sglang/slots.yaml:86
     pipeline_hidden_states: Tensor | None
     """[proxy_tokens, hidden_size * residual_streams], bfloat16: what the previous pipeline rank
     computed; only where pp_size > 1.
     """
-    # specs/sglang/slots.yaml:66
+    # specs/sglang/slots.yaml:89
     pipeline_residual: Tensor | None
     """[proxy_tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
-    # specs/sglang/slots.yaml:171
+    # specs/sglang/slots.yaml:253
     static_seq_lens: Tensor | None
     """[requests], int64: tokens of each sequence; only where has_static_requests."""
-    # specs/sglang/slots.yaml:174
+    # specs/sglang/slots.yaml:256
     static_extend_seq_lens: Tensor | None
     """[requests], int64: new tokens of each request; only where has_static_requests."""
-    # specs/sglang/slots.yaml:177
+    # specs/sglang/slots.yaml:259
     static_extend_prefix_lens: Tensor | None
     """[requests], int64: tokens already in the pool; only where has_static_requests."""
-    # specs/sglang/slots.yaml:180
+    # specs/sglang/slots.yaml:262
     static_extend_start_loc: Tensor | None
     """[requests], int64: first token of each request; only where has_static_requests."""
-    # specs/sglang/slots.yaml:183
+    # specs/sglang/slots.yaml:265
     static_req_pool_indices: Tensor | None
     """[requests], int64: rows of the request table; only where has_static_requests."""
-    # specs/sglang/slots.yaml:186
+    # specs/sglang/slots.yaml:268
     static_orig_seq_lens: Tensor | None
     """[requests], int64: tokens of each sequence before it was cut; only where
     has_static_requests.
     """
-    # specs/sglang/slots.yaml:190
+    # specs/sglang/slots.yaml:272
     static_seq_lens_cpu: Tensor | None
     """[requests], int64 on the host: the same on the host; only where whole_prefill_graph."""
-    # specs/sglang/slots.yaml:193
+    # specs/sglang/slots.yaml:275
+    prefix_starts: Tensor | None
+    """[max(prefix_chunks), full_prefill_max_req], int32: where each chunk of a prefix begins;
+    only where chunks_prefixes.
+    """
+    # specs/sglang/slots.yaml:278
+    prefix_seq_lens: Tensor | None
+    """[max(prefix_chunks), full_prefill_max_req], int32: tokens of each; only where
+    chunks_prefixes.
+    """
+    # specs/sglang/slots.yaml:281
+    prefix_cu_seq_lens: Tensor | None
+    """[max(prefix_chunks), full_prefill_max_req + 1], int32: where its keys begin; only where
+    chunks_prefixes.
+    """
+    # specs/sglang/slots.yaml:284
+    prefix_kv_indices: Tensor | None
+    """[max(prefix_chunks), full_prefill_max_req * prefix_chunk_length], int32: slots of all of
+    them; only where chunks_prefixes.
+    """
+    # specs/sglang/slots.yaml:287
+    prefix_starts_cpu: Tensor | None
+    """[max(prefix_chunks), full_prefill_max_req], int32 on the host: where each chunk of a
+    prefix begins; only where chunks_prefixes.
+    """
+    # specs/sglang/slots.yaml:290
+    prefix_seq_lens_cpu: Tensor | None
+    """[max(prefix_chunks), full_prefill_max_req], int32 on the host: tokens of each; only where
+    chunks_prefixes.
+    """
+    # specs/sglang/slots.yaml:293
+    static_input_embeds: Tensor | None
+    """[tokens, draft_input_size], bfloat16: embeddings of what is not text; only where
+    embeds_prompts_draft.
+    """
+    # specs/sglang/slots.yaml:297
     static_mrope_positions: Tensor | None
     """[3, tokens], int64: three-axis rotary positions; only where enable_prefill_graph and
     is_multimodal.
     """
-    # specs/sglang/slots.yaml:197
+    # specs/sglang/slots.yaml:301
     static_mamba_track_indices: Tensor | None
     """[requests], int64: where the state of each request is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:201
+    # specs/sglang/slots.yaml:305
     static_mamba_track_mask: Tensor | None
     """[requests], bool: whether the state is kept in this round; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:204
+    # specs/sglang/slots.yaml:308
     static_mamba_track_seqlens: Tensor | None
     """[requests], int32: after how many tokens the state is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:208
+    # specs/sglang/slots.yaml:312
     static_draft_hidden_states: Tensor | None
     """[tokens, draft_input_size], bfloat16: hidden states of the target for the draft model;
     only where has_static_requests.
     """
-    # specs/sglang/slots.yaml:212
+    # specs/sglang/slots.yaml:316
     num_token_non_padded: Tensor | None
-    """[1], int32: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:224
+    """[1], int32: rows that are real, or those of them that this rank routes; expert routing
+    skips the rest; only where counts_real_tokens.
+    """
+    # specs/sglang/slots.yaml:334
     input_embeds: Tensor | None
     """Embeddings in place of token ids; as it was in the live batch."""
 

@@ -49,136 +49,6 @@ class DecodeGraphTargetCapacities:
     Attained in capture by adaptive_draft_tokens@serving = max(speculative_adaptive_candidates),
     requests = max(captured).
     """
-    # specs/sglang/backends/target.yaml:10
-    cu_seqlens_q_0: int
-    """Bound by capture; proved: sound and tight.
-
-    Formula: max(captured) + 1.
-
-    Attained in capture by adaptive_draft_tokens@serving = min(speculative_adaptive_candidates),
-    requests = max(captured).
-    """
-    # specs/sglang/backends/target.yaml:13
-    cu_seqlens_k_0: int
-    """Bound by capture; proved: sound and tight.
-
-    Formula: max(captured) + 1.
-
-    Attained in capture by adaptive_draft_tokens@serving = min(speculative_adaptive_candidates),
-    requests = max(captured).
-    """
-    # specs/sglang/backends/target.yaml:20
-    triton_kv_indptr_0: int
-    """Bound by capture; proved: sound and tight.
-
-    Formula: max(captured) + 1.
-
-    Attained in capture by adaptive_draft_tokens@serving = min(speculative_adaptive_candidates),
-    requests = max(captured).
-    """
-    # specs/sglang/backends/target.yaml:23
-    triton_qo_indptr_0: int
-    """Bound by capture; proved: sound and tight.
-
-    Formula: max(captured) + 1.
-
-    Attained in capture by adaptive_draft_tokens@serving = min(speculative_adaptive_candidates),
-    requests = max(captured).
-    """
-    # specs/sglang/backends/target.yaml:26
-    triton_mask_indptr_0: int
-    """Bound by capture; proved: sound and tight.
-
-    Formula: max(captured) + 1.
-
-    Attained in capture by adaptive_draft_tokens@serving = min(speculative_adaptive_candidates),
-    requests = max(captured).
-    """
-    # specs/sglang/backends/target.yaml:29
-    triton_kv_indices_0: int
-    """Bound by capture; proved: sound and tight.
-
-    Formula: max(captured) * (max(speculative_adaptive_candidates) if adaptive else target_width) *
-    context_length.
-
-    Attained in capture by adaptive_draft_tokens@serving = max(speculative_adaptive_candidates),
-    requests = max(captured).
-    """
-    # specs/sglang/backends/target.yaml:43
-    flashinfer_kv_indptr_0: int
-    """Bound by capture; proved: sound and tight.
-
-    Formula: max(captured) + 1.
-
-    Attained in capture by adaptive_draft_tokens@serving = min(speculative_adaptive_candidates),
-    requests = max(captured).
-    """
-    # specs/sglang/backends/target.yaml:46
-    flashinfer_qo_indptr_0: int
-    """Bound by capture; proved: sound and tight.
-
-    Formula: max(captured) + 1.
-
-    Attained in capture by adaptive_draft_tokens@serving = min(speculative_adaptive_candidates),
-    requests = max(captured).
-    """
-    # specs/sglang/backends/target.yaml:52
-    flashinfer_kv_indices_0: int
-    """Bound by capture; proved: sound and tight.
-
-    Formula: max(captured) * (max(speculative_adaptive_candidates) if adaptive else target_width) *
-    context_length.
-
-    Attained in capture by adaptive_draft_tokens@serving = max(speculative_adaptive_candidates),
-    requests = max(captured).
-    """
-    # specs/sglang/backends/target.yaml:55
-    flashinfer_cross_kv_indptr_0: int
-    """Bound by capture; proved: sound and tight.
-
-    Formula: max(captured) + 1.
-
-    Attained in capture by adaptive_draft_tokens@serving = min(speculative_adaptive_candidates),
-    requests = max(captured).
-    """
-    # specs/sglang/backends/target.yaml:59
-    flashinfer_cross_qo_indptr_0: int
-    """Bound by capture; proved: sound and tight.
-
-    Formula: max(captured) + 1.
-
-    Attained in capture by adaptive_draft_tokens@serving = min(speculative_adaptive_candidates),
-    requests = max(captured).
-    """
-    # specs/sglang/backends/target.yaml:63
-    flashinfer_cross_kv_indices_0: int
-    """Bound by capture; proved: sound and tight.
-
-    Formula: max(captured) * (max(speculative_adaptive_candidates) if adaptive else target_width) *
-    context_length.
-
-    Attained in capture by adaptive_draft_tokens@serving = max(speculative_adaptive_candidates),
-    requests = max(captured).
-    """
-    # specs/sglang/backends/target.yaml:67
-    flashinfer_custom_mask_0: int
-    """Bound by capture; proved: sound and tight.
-
-    Formula: max(captured) * (max(speculative_adaptive_candidates) if adaptive else target_width) *
-    context_length.
-
-    Attained in capture by adaptive_draft_tokens@serving = max(speculative_adaptive_candidates),
-    requests = max(captured).
-    """
-    # specs/sglang/backends/target.yaml:16
-    verify_mask_0: int
-    """Bound by capture; proved: sound and tight.
-
-    Formula: max(captured) * target_width * mask_width.
-
-    Attained in capture by adaptive_draft_tokens@serving = min(speculative_adaptive_candidates),
-    requests = max(captured).
-    """
     # specs/sglang/slots.yaml:80
     custom_mask_0: int
     """Bound by capture; proved: sound and tight.
@@ -223,52 +93,6 @@ class DecodeGraphTargetCapacities:
             ),
             config.proxy_ranks,
         )
-        cu_seqlens_q_0 = max(present(config.captured)) + 1
-        cu_seqlens_k_0 = max(present(config.captured)) + 1
-        triton_kv_indptr_0 = max(present(config.captured)) + 1
-        triton_qo_indptr_0 = max(present(config.captured)) + 1
-        triton_mask_indptr_0 = max(present(config.captured)) + 1
-        triton_kv_indices_0 = (
-            max(present(config.captured))
-            * (
-                max(present(config.speculative_adaptive_candidates))
-                if config.adaptive
-                else config.target_width
-            )
-            * config.context_length
-        )
-        flashinfer_kv_indptr_0 = max(present(config.captured)) + 1
-        flashinfer_qo_indptr_0 = max(present(config.captured)) + 1
-        flashinfer_kv_indices_0 = (
-            max(present(config.captured))
-            * (
-                max(present(config.speculative_adaptive_candidates))
-                if config.adaptive
-                else config.target_width
-            )
-            * config.context_length
-        )
-        flashinfer_cross_kv_indptr_0 = max(present(config.captured)) + 1
-        flashinfer_cross_qo_indptr_0 = max(present(config.captured)) + 1
-        flashinfer_cross_kv_indices_0 = (
-            max(present(config.captured))
-            * (
-                max(present(config.speculative_adaptive_candidates))
-                if config.adaptive
-                else config.target_width
-            )
-            * config.context_length
-        )
-        flashinfer_custom_mask_0 = (
-            max(present(config.captured))
-            * (
-                max(present(config.speculative_adaptive_candidates))
-                if config.adaptive
-                else config.target_width
-            )
-            * config.context_length
-        )
-        verify_mask_0 = max(present(config.captured)) * config.target_width * config.mask_width
         custom_mask_0 = max(
             present(config.captured)
         ) * config.sequence_fill * config.target_width + max(
@@ -282,20 +106,6 @@ class DecodeGraphTargetCapacities:
             requests=requests,
             tokens=tokens,
             proxy_tokens=proxy_tokens,
-            cu_seqlens_q_0=cu_seqlens_q_0,
-            cu_seqlens_k_0=cu_seqlens_k_0,
-            triton_kv_indptr_0=triton_kv_indptr_0,
-            triton_qo_indptr_0=triton_qo_indptr_0,
-            triton_mask_indptr_0=triton_mask_indptr_0,
-            triton_kv_indices_0=triton_kv_indices_0,
-            flashinfer_kv_indptr_0=flashinfer_kv_indptr_0,
-            flashinfer_qo_indptr_0=flashinfer_qo_indptr_0,
-            flashinfer_kv_indices_0=flashinfer_kv_indices_0,
-            flashinfer_cross_kv_indptr_0=flashinfer_cross_kv_indptr_0,
-            flashinfer_cross_qo_indptr_0=flashinfer_cross_qo_indptr_0,
-            flashinfer_cross_kv_indices_0=flashinfer_cross_kv_indices_0,
-            flashinfer_custom_mask_0=flashinfer_custom_mask_0,
-            verify_mask_0=verify_mask_0,
             custom_mask_0=custom_mask_0,
         )
 
@@ -570,46 +380,6 @@ class DraftGraphDraftCapacities:
 
     Attained in capture_draft by requests = max(captured_drafts).
     """
-    # specs/sglang/backends/draft.yaml:3
-    triton_draft_kv_indptr_1: int
-    """Bound by capture_draft; proved: sound and tight.
-
-    Formula: max(captured_drafts) * speculative_eagle_topk + 1.
-
-    Attained in capture_draft by requests = max(captured_drafts).
-    """
-    # specs/sglang/backends/draft.yaml:7
-    triton_draft_kv_indices_1: int
-    """Bound by capture_draft; proved: sound and tight.
-
-    Formula: max(captured_drafts) * speculative_eagle_topk * context_length.
-
-    Attained in capture_draft by requests = max(captured_drafts).
-    """
-    # specs/sglang/backends/draft.yaml:11
-    flashinfer_draft_kv_indptr_1: int
-    """Bound by capture_draft; proved: sound and tight.
-
-    Formula: max(captured_drafts) * speculative_eagle_topk + 1.
-
-    Attained in capture_draft by requests = max(captured_drafts).
-    """
-    # specs/sglang/backends/draft.yaml:15
-    flashinfer_draft_kv_indices_1: int
-    """Bound by capture_draft; proved: sound and tight.
-
-    Formula: max(captured_drafts) * speculative_eagle_topk * context_length.
-
-    Attained in capture_draft by requests = max(captured_drafts).
-    """
-    # specs/sglang/slots.yaml:92
-    draft_cache_loc_0: int
-    """Bound by capture_draft; proved: sound and tight.
-
-    Formula: max(captured_drafts) * speculative_eagle_topk * speculative_num_steps.
-
-    Attained in capture_draft by requests = max(captured_drafts).
-    """
 
     @classmethod
     def of(cls, config: Config) -> DraftGraphDraftCapacities:
@@ -631,35 +401,9 @@ class DraftGraphDraftCapacities:
             )
         requests = max(present(config.captured_drafts))
         tokens = max(present(config.captured_drafts)) * present(config.speculative_eagle_topk)
-        triton_draft_kv_indptr_1 = (
-            max(present(config.captured_drafts)) * present(config.speculative_eagle_topk) + 1
-        )
-        triton_draft_kv_indices_1 = (
-            max(present(config.captured_drafts))
-            * present(config.speculative_eagle_topk)
-            * config.context_length
-        )
-        flashinfer_draft_kv_indptr_1 = (
-            max(present(config.captured_drafts)) * present(config.speculative_eagle_topk) + 1
-        )
-        flashinfer_draft_kv_indices_1 = (
-            max(present(config.captured_drafts))
-            * present(config.speculative_eagle_topk)
-            * config.context_length
-        )
-        draft_cache_loc_0 = (
-            max(present(config.captured_drafts))
-            * present(config.speculative_eagle_topk)
-            * present(config.speculative_num_steps)
-        )
         return cls(
             requests=requests,
             tokens=tokens,
-            triton_draft_kv_indptr_1=triton_draft_kv_indptr_1,
-            triton_draft_kv_indices_1=triton_draft_kv_indices_1,
-            flashinfer_draft_kv_indptr_1=flashinfer_draft_kv_indptr_1,
-            flashinfer_draft_kv_indices_1=flashinfer_draft_kv_indices_1,
-            draft_cache_loc_0=draft_cache_loc_0,
         )
 
 
@@ -1073,54 +817,6 @@ class FrozenKvGraphDraftCapacities:
 
     Attained in capture_frozen by requests = max(captured_branches).
     """
-    # specs/sglang/backends/draft.yaml:41
-    frozen_triton_kv_indptr_0: int
-    """Bound by capture_frozen; proved: sound and tight.
-
-    Formula: max(captured_branches) + 1.
-
-    Attained in capture_frozen by requests = max(captured_branches).
-    """
-    # specs/sglang/backends/draft.yaml:45
-    frozen_triton_kv_indices_0: int
-    """Bound by capture_frozen; proved: sound and tight.
-
-    Formula: max(captured_branches) * context_length.
-
-    Attained in capture_frozen by requests = max(captured_branches).
-    """
-    # specs/sglang/slots.yaml:151
-    frozen_hidden_states_0: int
-    """Bound by capture_frozen; proved: sound and tight.
-
-    Formula: max(captured_branches) // speculative_eagle_topk.
-
-    Attained in capture_frozen by requests = max(captured_branches).
-    """
-    # specs/sglang/slots.yaml:155
-    frozen_bonus_tokens_0: int
-    """Bound by capture_frozen; proved: sound and tight.
-
-    Formula: max(captured_branches) // speculative_eagle_topk.
-
-    Attained in capture_frozen by requests = max(captured_branches).
-    """
-    # specs/sglang/slots.yaml:158
-    frozen_topk_p_0: int
-    """Bound by capture_frozen; proved: sound and tight.
-
-    Formula: max(captured_branches) // speculative_eagle_topk.
-
-    Attained in capture_frozen by requests = max(captured_branches).
-    """
-    # specs/sglang/slots.yaml:162
-    frozen_topk_index_0: int
-    """Bound by capture_frozen; proved: sound and tight.
-
-    Formula: max(captured_branches) // speculative_eagle_topk.
-
-    Attained in capture_frozen by requests = max(captured_branches).
-    """
 
     @classmethod
     def of(cls, config: Config) -> FrozenKvGraphDraftCapacities:
@@ -1142,29 +838,9 @@ class FrozenKvGraphDraftCapacities:
             )
         requests = max(present(config.captured_branches))
         tokens = max(present(config.captured_branches))
-        frozen_triton_kv_indptr_0 = max(present(config.captured_branches)) + 1
-        frozen_triton_kv_indices_0 = max(present(config.captured_branches)) * config.context_length
-        frozen_hidden_states_0 = max(present(config.captured_branches)) // present(
-            config.speculative_eagle_topk
-        )
-        frozen_bonus_tokens_0 = max(present(config.captured_branches)) // present(
-            config.speculative_eagle_topk
-        )
-        frozen_topk_p_0 = max(present(config.captured_branches)) // present(
-            config.speculative_eagle_topk
-        )
-        frozen_topk_index_0 = max(present(config.captured_branches)) // present(
-            config.speculative_eagle_topk
-        )
         return cls(
             requests=requests,
             tokens=tokens,
-            frozen_triton_kv_indptr_0=frozen_triton_kv_indptr_0,
-            frozen_triton_kv_indices_0=frozen_triton_kv_indices_0,
-            frozen_hidden_states_0=frozen_hidden_states_0,
-            frozen_bonus_tokens_0=frozen_bonus_tokens_0,
-            frozen_topk_p_0=frozen_topk_p_0,
-            frozen_topk_index_0=frozen_topk_index_0,
         )
 
 
@@ -1252,14 +928,6 @@ class NgramWorkerTargetCapacities:
 
     Attained in ngram_draft by requests = max_running_requests.
     """
-    # specs/sglang/slots.yaml:238
-    tree_mask_0: int
-    """Bound by ngram_draft; proved: sound and tight.
-
-    Formula: max_running_requests * speculative_num_draft_tokens * speculative_num_draft_tokens.
-
-    Attained in ngram_draft by requests = max_running_requests.
-    """
 
     @classmethod
     def of(cls, config: Config) -> NgramWorkerTargetCapacities:
@@ -1281,15 +949,9 @@ class NgramWorkerTargetCapacities:
             )
         requests = config.max_running_requests
         tokens = config.max_running_requests * present(config.speculative_num_draft_tokens)
-        tree_mask_0 = (
-            config.max_running_requests
-            * present(config.speculative_num_draft_tokens)
-            * present(config.speculative_num_draft_tokens)
-        )
         return cls(
             requests=requests,
             tokens=tokens,
-            tree_mask_0=tree_mask_0,
         )
 
 

@@ -18,7 +18,7 @@ from ullage_runtime.version import require_generated_code_version
 require_generated_code_version(4, __name__)
 
 
-# specs/sglang/engine.yaml:78
+# specs/sglang/engine.yaml:82
 class CpStrategy(StrEnum):
     """How context parallelism splits a sequence."""
 
@@ -26,7 +26,7 @@ class CpStrategy(StrEnum):
     INTERLEAVE = "interleave"
 
 
-# specs/sglang/engine.yaml:81
+# specs/sglang/engine.yaml:85
 class MoeA2aBackend(StrEnum):
     """Expert all-to-all."""
 
@@ -41,7 +41,7 @@ class MoeA2aBackend(StrEnum):
     PPLX = "pplx"
 
 
-# specs/sglang/engine.yaml:103
+# specs/sglang/engine.yaml:110
 class SpeculativeAlgorithm(StrEnum):
     """How draft tokens are proposed."""
 
@@ -52,7 +52,16 @@ class SpeculativeAlgorithm(StrEnum):
     NGRAM = "ngram"
 
 
-# specs/sglang/engine.yaml:146
+# specs/sglang/engine.yaml:140
+class DisaggregationMode(StrEnum):
+    """Whether this server only computes prompts or only goes on from them."""
+
+    NONE = "none"
+    PREFILL = "prefill"
+    DECODE = "decode"
+
+
+# specs/sglang/engine.yaml:174
 class PrefillGraphBackend(StrEnum):
     """Whether attention stays outside of the graph, breaks it or is a part of it."""
 
@@ -61,15 +70,19 @@ class PrefillGraphBackend(StrEnum):
     FULL = "full"
 
 
-# specs/sglang/engine.yaml:181
+# specs/sglang/engine.yaml:231
 class AttentionBackend(StrEnum):
-    """Whose tables a graph keeps between load and replay."""
+    """Whose tables are kept between load and replay."""
 
     OTHER = "other"
     FA3 = "fa3"
+    FA4 = "fa4"
     TRTLLM_MHA = "trtllm_mha"
     TRITON = "triton"
     FLASHINFER = "flashinfer"
+    FLASHINFER_MLA = "flashinfer_mla"
+    TRTLLM_MLA = "trtllm_mla"
+    DSA = "dsa"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +112,7 @@ class Config:
     attn_dp_size: Data-parallel ranks of attention; [1, 1024].
     attn_cp_size: Context-parallel ranks of attention; [1, 256].
     pp_size: Pipeline-parallel stages; [1, 256].
+    ep_size: Expert-parallel ranks; [1, 1024].
     enable_dp_attention: Split attention by request.
     cp_strategy: How context parallelism splits a sequence.
     moe_a2a_backend: Expert all-to-all.
@@ -111,6 +125,8 @@ class Config:
     disable_attn_tp_gather: Opt out of gathering attention inputs.
     elastic_world_expanded: The elastic world has grown.
     mori_receive_bound: The receive-bound switch of mori.
+    attn_tp_rank: This rank among the tensor-parallel ones of attention; [0, 1023].
+    latent_attention: Keys and values are compressed (MLA), or chosen by an index (DSA).
     enable_pdmux: Prefill and decode share the device on two streams.
     enable_two_batch_overlap: Two halves of a batch overlap computing and communicating.
     hip: The platform is ROCm.
@@ -130,18 +146,31 @@ class Config:
     enable_multi_layer_eagle: One draft layer for each step; None unless speculative.
     dllm_block_size: Block of a diffusion model, 0 for an autoregressive one; in tokens/requests;
         [0, 1024].
+    disaggregation_mode: Whether this server only computes prompts or only goes on from them.
+    dllm_input_preparation: Inputs of a diffusion model are prepared from its last states; None
+        unless dllm.
     request_pool_size: Rows of the request table besides the padding row; more than run where
-        prompts are prebuilt; in requests; [1, 262144].
+        prompts come prebuilt; in requests; [1, 262144].
     enable_decode_graph: Replay captured graphs where each request has a fixed number of tokens.
-    capture_requests: Rows that decode graphs are asked for; the default is that of a large device
-        without speculation; in requests; each in [1, 65536]; None unless enable_decode_graph.
+    disable_cuda_graph_padding: A graph for every number of rows, so that none is padded; None
+        unless enable_decode_graph.
+    capture_max_requests: Most rows that decode graphs are asked for; the default is that of a
+        device of 80 GB; in requests; [1, 65536]; None unless enable_decode_graph.
+    capture_requests: Rows that decode graphs are asked for; in requests; each in [1, 65536]; None
+        unless enable_decode_graph.
     enable_prefill_graph: Replay captured graphs for prompts.
     prefill_graph_backend: Whether attention stays outside of the graph, breaks it or is a part of
         it; None unless enable_prefill_graph.
-    capture_tokens: Tokens that prefill graphs are asked for; the default is that of chunks of 8192;
-        in tokens; each in [1, 1048576]; None unless enable_prefill_graph.
+    capture_max_tokens: Most tokens that prefill graphs are asked for; in tokens; [1, 1048576]; None
+        unless enable_prefill_graph.
+    capture_tokens: Tokens that prefill graphs are asked for; in tokens; each in [1, 1048576]; None
+        unless enable_prefill_graph.
     full_prefill_max_req: Requests of a prefill graph that holds the attention; in requests; [1,
         65536]; None unless enable_prefill_graph and prefill_graph_backend == full.
+    disable_chunked_prefix_cache: Prefixes are attended to at once and not in chunks; None unless
+        whole_prefill_graph.
+    full_prefill_prefix_chunk_tokens: Tokens of all prefixes that a prefill graph attends to at
+        once; in tokens; [1, 1048576]; None unless whole_prefill_graph.
     residual_streams: Residual streams that a layer mixes into one; [1, 16].
     is_multimodal: The model takes images and the like.
     disable_radix_cache: Prefixes are not reused.
@@ -151,16 +180,36 @@ class Config:
         tokens/requests; [0, 64]; None unless has_draft_worker.
     draft_hidden_size: Width of the hidden states that draft steps hand on; [1, 1048576]; None
         unless has_draft_worker.
+    draft_is_eagle3: The draft model joins several layers of the target; None unless
+        has_draft_worker.
+    draft_index_topk: Places that sparse attention of the draft model hands on to the next step, 0
+        for none; [0, 65536]; None unless has_draft_worker.
     draft_vocab_size: Token ids of the draft model; [2, 16777216]; None unless has_draft_worker.
     speculative_use_rejection_sampling: Drafts are sampled and not the most likely; None unless
         has_draft_worker.
-    attention_backend: Whose tables a graph keeps between load and replay.
+    enable_deterministic_inference: The same prompt gives the same tokens beside any other.
+    enable_lora: Requests may have adapters.
+    kv_canary: Every key-value slot is checked against its request.
+    attention_backend: Whose tables are kept between load and replay.
+    request_table_extra: Columns of the request table beyond the context, in which drafts have their
+        slots; in tokens; [0, 1048576].
+    sliding_window: Tokens that layers with a window attend to, 0 if the model has none; in tokens;
+        [0, 16777216].
     attention_heads: Query heads of this rank; [1, 1024].
     value_head_size: Width of a value head; [1, 4096].
-    triton_kv_splits: Parts in which a sequence is attended to; [1, 256]; None unless
-        attention_backend == triton.
     flashinfer_workspace_bytes: What kernels of this backend work in, more for some models and for
         deterministic inference; [1, 17179869184]; None unless attention_backend == flashinfer.
+    triton_kv_splits: Parts in which a sequence is attended to; [1, 256]; None unless
+        attention_backend == triton.
+    mla_latent_size: Width of a latent key, with its rotary part; [1, 4096]; None unless
+        attention_backend == trtllm_mla.
+    mla_output_size: Width of what attention to latent keys puts out; [1, 4096]; None unless
+        attention_backend == trtllm_mla.
+    dsa_pages: Tables hold pages and not tokens; None unless attention_backend == dsa.
+    dsa_index_topk: Keys that the indexer selects for a token; [1, 1048576]; None unless
+        attention_backend == dsa.
+    encoder_only_layers: Some layers attend to all tokens of a verify, later ones too.
+    hybrid_linear: Some layers are linear, with a state in place of keys.
     is_encoder_decoder: The decoder attends to what an encoder has read.
     max_source_positions: Most positions of the encoder; in tokens; [0, 1048576]; None unless
         is_encoder_decoder.
@@ -170,232 +219,319 @@ class Config:
     ngram_embedding: Embeddings of several tokens at once, looked up in a table.
     """
 
-    # specs/sglang/engine.yaml:45
+    # specs/sglang/engine.yaml:48
     max_running_requests: int
     """Most requests of one data-parallel worker at a time, after resolution; in requests; [1,
     65536].
     """
-    # specs/sglang/engine.yaml:48
+    # specs/sglang/engine.yaml:51
     max_total_tokens_target: int
     """Key-value slots of the worker's own pool; of worker target; in tokens; [2, 2147483647]."""
-    # specs/sglang/engine.yaml:48
+    # specs/sglang/engine.yaml:51
     max_total_tokens_draft: int | None = None
     """Key-value slots of the worker's own pool; of worker draft; in tokens; [2, 2147483647];
     None unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:51
+    # specs/sglang/engine.yaml:54
     context_length: int
     """Longest sequence of the model; in tokens; [1, 16777216]."""
-    # specs/sglang/engine.yaml:53
+    # specs/sglang/engine.yaml:56
     chunked_prefill_size: int
     """Most tokens of one prefill chunk; below one switches chunking off; in tokens; [-1,
     1048576].
     """
-    # specs/sglang/engine.yaml:56
+    # specs/sglang/engine.yaml:59
     max_prefill_tokens: int
     """Token budget of one prefill batch; in tokens; [1, 4194304]."""
-    # specs/sglang/engine.yaml:59
+    # specs/sglang/engine.yaml:62
     enable_dynamic_chunking: bool
     """Let pipeline parallelism vary the chunk size."""
-    # specs/sglang/engine.yaml:61
+    # specs/sglang/engine.yaml:64
     enable_mixed_chunk: bool
     """Put running decodes into prefill chunks."""
-    # specs/sglang/engine.yaml:63
+    # specs/sglang/engine.yaml:66
     page_size: int
     """Key-value slots of a page; in tokens/pages; [1, 1024]."""
-    # specs/sglang/engine.yaml:65
+    # specs/sglang/engine.yaml:68
     vocab_size: int
     """Token ids of the model; [2, 16777216]."""
-    # specs/sglang/engine.yaml:67
+    # specs/sglang/engine.yaml:70
     hidden_size: int
     """Width of the residual stream; [1, 131072]."""
-    # specs/sglang/engine.yaml:70
+    # specs/sglang/engine.yaml:73
     tp_size: int
     """Tensor-parallel ranks; [1, 1024]."""
-    # specs/sglang/engine.yaml:71
+    # specs/sglang/engine.yaml:74
     dp_size: int
     """Data-parallel replicas; [1, 1024]."""
-    # specs/sglang/engine.yaml:72
+    # specs/sglang/engine.yaml:75
     attn_dp_size: int
     """Data-parallel ranks of attention; [1, 1024]."""
-    # specs/sglang/engine.yaml:74
+    # specs/sglang/engine.yaml:77
     attn_cp_size: int
     """Context-parallel ranks of attention; [1, 256]."""
-    # specs/sglang/engine.yaml:76
+    # specs/sglang/engine.yaml:79
     pp_size: int
     """Pipeline-parallel stages; [1, 256]."""
-    # specs/sglang/engine.yaml:77
+    # specs/sglang/engine.yaml:80
+    ep_size: int
+    """Expert-parallel ranks; [1, 1024]."""
+    # specs/sglang/engine.yaml:81
     enable_dp_attention: bool
     """Split attention by request."""
-    # specs/sglang/engine.yaml:78
+    # specs/sglang/engine.yaml:82
     cp_strategy: CpStrategy
     """How context parallelism splits a sequence."""
-    # specs/sglang/engine.yaml:81
+    # specs/sglang/engine.yaml:85
     moe_a2a_backend: MoeA2aBackend
     """Expert all-to-all."""
-    # specs/sglang/engine.yaml:85
+    # specs/sglang/engine.yaml:89
     moe_dense_tp_size: int
     """Tensor-parallel ranks of dense layers, 0 unset; [0, 1024]."""
-    # specs/sglang/engine.yaml:87
+    # specs/sglang/engine.yaml:91
     enable_dp_lm_head: bool
     """Split the output head by request."""
-    # specs/sglang/engine.yaml:88
+    # specs/sglang/engine.yaml:92
     deepep_v2_pads_alike: bool
     """The switch of deepep_v2 that pads all ranks alike."""
-    # specs/sglang/engine.yaml:89
+    # specs/sglang/engine.yaml:93
     idle_ranks_pad_alike: bool
     """Pad all ranks alike in rounds of prompts in which one has none."""
-    # specs/sglang/engine.yaml:91
+    # specs/sglang/engine.yaml:95
     custom_all_reduce_tokens: int
     """Most tokens of all ranks together that the custom all-reduce takes, 0 without one; in
     tokens; [0, 1048576].
     """
-    # specs/sglang/engine.yaml:94
+    # specs/sglang/engine.yaml:98
     disable_attn_tp_gather: bool
     """Opt out of gathering attention inputs."""
-    # specs/sglang/engine.yaml:95
+    # specs/sglang/engine.yaml:99
     elastic_world_expanded: bool
     """The elastic world has grown."""
-    # specs/sglang/engine.yaml:96
+    # specs/sglang/engine.yaml:100
     mori_receive_bound: bool
     """The receive-bound switch of mori."""
-    # specs/sglang/engine.yaml:97
+    # specs/sglang/engine.yaml:101
+    attn_tp_rank: int
+    """This rank among the tensor-parallel ones of attention; [0, 1023]."""
+    # specs/sglang/engine.yaml:102
+    latent_attention: bool
+    """Keys and values are compressed (MLA), or chosen by an index (DSA)."""
+    # specs/sglang/engine.yaml:104
     enable_pdmux: bool
     """Prefill and decode share the device on two streams."""
-    # specs/sglang/engine.yaml:99
+    # specs/sglang/engine.yaml:106
     enable_two_batch_overlap: bool
     """Two halves of a batch overlap computing and communicating."""
-    # specs/sglang/engine.yaml:101
+    # specs/sglang/engine.yaml:108
     hip: bool
     """The platform is ROCm."""
-    # specs/sglang/engine.yaml:103
+    # specs/sglang/engine.yaml:110
     speculative_algorithm: SpeculativeAlgorithm
     """How draft tokens are proposed."""
-    # specs/sglang/engine.yaml:106
+    # specs/sglang/engine.yaml:113
     speculative_adaptive: bool | None = None
     """Vary the length of the chain of drafts while serving; None unless speculative."""
-    # specs/sglang/engine.yaml:109
+    # specs/sglang/engine.yaml:116
     speculative_adaptive_candidates: tuple[int, ...] | None = None
     """Draft tokens to choose among: the last token, and 0, 1, 3, 5 or 7 steps of the draft; in
     tokens/requests; each in [1, 65]; None unless adaptive.
     """
-    # specs/sglang/engine.yaml:112
+    # specs/sglang/engine.yaml:119
     adaptive_draft_tokens: int | None = None
     """Draft tokens of each request in the round; in tokens/requests; [1, 65]; None unless
     adaptive.
     """
-    # specs/sglang/engine.yaml:116
+    # specs/sglang/engine.yaml:123
     speculative_num_steps: int | None = None
     """Draft steps before a verify, the most if they vary; in tokens/requests; [0, 64]; None
     unless speculative.
     """
-    # specs/sglang/engine.yaml:120
+    # specs/sglang/engine.yaml:127
     speculative_eagle_topk: int | None = None
     """Branches that a draft step keeps for each request; [1, 64]; None unless speculative."""
-    # specs/sglang/engine.yaml:123
+    # specs/sglang/engine.yaml:130
     speculative_num_draft_tokens: int | None = None
     """Tokens that one verify checks for each request, the most if they vary; in tokens/requests;
     [1, 512]; None unless speculative.
     """
-    # specs/sglang/engine.yaml:127
+    # specs/sglang/engine.yaml:134
     enable_multi_layer_eagle: bool | None = None
     """One draft layer for each step; None unless speculative."""
-    # specs/sglang/engine.yaml:129
+    # specs/sglang/engine.yaml:136
     dllm_block_size: int
     """Block of a diffusion model, 0 for an autoregressive one; in tokens/requests; [0, 1024]."""
-    # specs/sglang/engine.yaml:133
+    # specs/sglang/engine.yaml:140
+    disaggregation_mode: DisaggregationMode
+    """Whether this server only computes prompts or only goes on from them."""
+    # specs/sglang/engine.yaml:143
+    dllm_input_preparation: bool | None = None
+    """Inputs of a diffusion model are prepared from its last states; None unless dllm."""
+    # specs/sglang/engine.yaml:146
     request_pool_size: int
-    """Rows of the request table besides the padding row; more than run where prompts are
+    """Rows of the request table besides the padding row; more than run where prompts come
     prebuilt; in requests; [1, 262144].
     """
-    # specs/sglang/engine.yaml:136
+    # specs/sglang/engine.yaml:150
     enable_decode_graph: bool
     """Replay captured graphs where each request has a fixed number of tokens."""
-    # specs/sglang/engine.yaml:138
-    capture_requests: tuple[int, ...] | None = None
-    """Rows that decode graphs are asked for; the default is that of a large device without
-    speculation; in requests; each in [1, 65536]; None unless enable_decode_graph.
+    # specs/sglang/engine.yaml:152
+    disable_cuda_graph_padding: bool | None = None
+    """A graph for every number of rows, so that none is padded; None unless enable_decode_graph."""
+    # specs/sglang/engine.yaml:154
+    capture_max_requests: int | None = None
+    """Most rows that decode graphs are asked for; the default is that of a device of 80 GB; in
+    requests; [1, 65536]; None unless enable_decode_graph.
     """
-    # specs/sglang/engine.yaml:144
+    # specs/sglang/engine.yaml:157
+    capture_requests: tuple[int, ...] | None = None
+    """Rows that decode graphs are asked for; in requests; each in [1, 65536]; None unless
+    enable_decode_graph.
+    """
+    # specs/sglang/engine.yaml:172
     enable_prefill_graph: bool
     """Replay captured graphs for prompts."""
-    # specs/sglang/engine.yaml:146
+    # specs/sglang/engine.yaml:174
     prefill_graph_backend: PrefillGraphBackend | None = None
     """Whether attention stays outside of the graph, breaks it or is a part of it; None unless
     enable_prefill_graph.
     """
-    # specs/sglang/engine.yaml:149
-    capture_tokens: tuple[int, ...] | None = None
-    """Tokens that prefill graphs are asked for; the default is that of chunks of 8192; in
-    tokens; each in [1, 1048576]; None unless enable_prefill_graph.
+    # specs/sglang/engine.yaml:177
+    capture_max_tokens: int | None = None
+    """Most tokens that prefill graphs are asked for; in tokens; [1, 1048576]; None unless
+    enable_prefill_graph.
     """
-    # specs/sglang/engine.yaml:156
+    # specs/sglang/engine.yaml:180
+    capture_tokens: tuple[int, ...] | None = None
+    """Tokens that prefill graphs are asked for; in tokens; each in [1, 1048576]; None unless
+    enable_prefill_graph.
+    """
+    # specs/sglang/engine.yaml:190
     full_prefill_max_req: int | None = None
     """Requests of a prefill graph that holds the attention; in requests; [1, 65536]; None unless
     enable_prefill_graph and prefill_graph_backend == full.
     """
-    # specs/sglang/engine.yaml:161
+    # specs/sglang/engine.yaml:195
+    disable_chunked_prefix_cache: bool | None = None
+    """Prefixes are attended to at once and not in chunks; None unless whole_prefill_graph."""
+    # specs/sglang/engine.yaml:198
+    full_prefill_prefix_chunk_tokens: int | None = None
+    """Tokens of all prefixes that a prefill graph attends to at once; in tokens; [1, 1048576];
+    None unless whole_prefill_graph.
+    """
+    # specs/sglang/engine.yaml:202
     residual_streams: int
     """Residual streams that a layer mixes into one; [1, 16]."""
-    # specs/sglang/engine.yaml:163
+    # specs/sglang/engine.yaml:204
     is_multimodal: bool
     """The model takes images and the like."""
-    # specs/sglang/engine.yaml:164
+    # specs/sglang/engine.yaml:205
     disable_radix_cache: bool
     """Prefixes are not reused."""
-    # specs/sglang/engine.yaml:165
+    # specs/sglang/engine.yaml:206
     draft_input_size: int | None = None
     """Width of the hidden states that the draft model takes from the target; [1, 1048576]; None
     unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:169
+    # specs/sglang/engine.yaml:210
     mamba_conv_length: int | None = None
     """Shortest convolution state of a draft of several layers, 0 if it has none; in
     tokens/requests; [0, 64]; None unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:172
+    # specs/sglang/engine.yaml:213
     draft_hidden_size: int | None = None
     """Width of the hidden states that draft steps hand on; [1, 1048576]; None unless
     has_draft_worker.
     """
-    # specs/sglang/engine.yaml:175
+    # specs/sglang/engine.yaml:216
+    draft_is_eagle3: bool | None = None
+    """The draft model joins several layers of the target; None unless has_draft_worker."""
+    # specs/sglang/engine.yaml:218
+    draft_index_topk: int | None = None
+    """Places that sparse attention of the draft model hands on to the next step, 0 for none; [0,
+    65536]; None unless has_draft_worker.
+    """
+    # specs/sglang/engine.yaml:221
     draft_vocab_size: int | None = None
     """Token ids of the draft model; [2, 16777216]; None unless has_draft_worker."""
-    # specs/sglang/engine.yaml:178
+    # specs/sglang/engine.yaml:224
     speculative_use_rejection_sampling: bool | None = None
     """Drafts are sampled and not the most likely; None unless has_draft_worker."""
-    # specs/sglang/engine.yaml:181
+    # specs/sglang/engine.yaml:226
+    enable_deterministic_inference: bool
+    """The same prompt gives the same tokens beside any other."""
+    # specs/sglang/engine.yaml:228
+    enable_lora: bool
+    """Requests may have adapters."""
+    # specs/sglang/engine.yaml:229
+    kv_canary: bool
+    """Every key-value slot is checked against its request."""
+    # specs/sglang/engine.yaml:231
     attention_backend: AttentionBackend
-    """Whose tables a graph keeps between load and replay."""
-    # specs/sglang/engine.yaml:184
+    """Whose tables are kept between load and replay."""
+    # specs/sglang/engine.yaml:235
+    request_table_extra: int
+    """Columns of the request table beyond the context, in which drafts have their slots; in
+    tokens; [0, 1048576].
+    """
+    # specs/sglang/engine.yaml:239
+    sliding_window: int
+    """Tokens that layers with a window attend to, 0 if the model has none; in tokens; [0,
+    16777216].
+    """
+    # specs/sglang/engine.yaml:242
     attention_heads: int
     """Query heads of this rank; [1, 1024]."""
-    # specs/sglang/engine.yaml:185
+    # specs/sglang/engine.yaml:243
     value_head_size: int
     """Width of a value head; [1, 4096]."""
-    # specs/sglang/engine.yaml:186
-    triton_kv_splits: int | None = None
-    """Parts in which a sequence is attended to; [1, 256]; None unless attention_backend ==
-    triton.
-    """
-    # specs/sglang/engine.yaml:189
+    # specs/sglang/engine.yaml:244
     flashinfer_workspace_bytes: int | None = None
     """What kernels of this backend work in, more for some models and for deterministic
     inference; [1, 17179869184]; None unless attention_backend == flashinfer.
     """
-    # specs/sglang/engine.yaml:193
+    # specs/sglang/engine.yaml:247
+    triton_kv_splits: int | None = None
+    """Parts in which a sequence is attended to; [1, 256]; None unless attention_backend ==
+    triton.
+    """
+    # specs/sglang/engine.yaml:250
+    mla_latent_size: int | None = None
+    """Width of a latent key, with its rotary part; [1, 4096]; None unless attention_backend ==
+    trtllm_mla.
+    """
+    # specs/sglang/engine.yaml:253
+    mla_output_size: int | None = None
+    """Width of what attention to latent keys puts out; [1, 4096]; None unless attention_backend
+    == trtllm_mla.
+    """
+    # specs/sglang/engine.yaml:256
+    dsa_pages: bool | None = None
+    """Tables hold pages and not tokens; None unless attention_backend == dsa."""
+    # specs/sglang/engine.yaml:258
+    dsa_index_topk: int | None = None
+    """Keys that the indexer selects for a token; [1, 1048576]; None unless attention_backend ==
+    dsa.
+    """
+    # specs/sglang/engine.yaml:261
+    encoder_only_layers: bool
+    """Some layers attend to all tokens of a verify, later ones too."""
+    # specs/sglang/engine.yaml:263
+    hybrid_linear: bool
+    """Some layers are linear, with a state in place of keys."""
+    # specs/sglang/engine.yaml:266
     is_encoder_decoder: bool
     """The decoder attends to what an encoder has read."""
-    # specs/sglang/engine.yaml:195
+    # specs/sglang/engine.yaml:268
     max_source_positions: int | None = None
     """Most positions of the encoder; in tokens; [0, 1048576]; None unless is_encoder_decoder."""
-    # specs/sglang/engine.yaml:198
+    # specs/sglang/engine.yaml:271
     mamba_extra_buffer: bool
     """States of linear attention are tracked for prefix reuse."""
-    # specs/sglang/engine.yaml:200
+    # specs/sglang/engine.yaml:273
     mamba_cache_size: int | None = None
     """States that the linear-attention pool holds; [1, 1048576]; None unless mamba_extra_buffer."""
-    # specs/sglang/engine.yaml:203
+    # specs/sglang/engine.yaml:276
     ngram_embedding: bool
     """Embeddings of several tokens at once, looked up in a table."""
 
@@ -419,6 +555,7 @@ class Config:
         attn_dp_size: int = 1,
         attn_cp_size: int = 1,
         pp_size: int = 1,
+        ep_size: int = 1,
         enable_dp_attention: bool = False,
         cp_strategy: CpStrategy = CpStrategy.ZIGZAG,
         moe_a2a_backend: MoeA2aBackend = MoeA2aBackend.NONE,
@@ -430,6 +567,8 @@ class Config:
         disable_attn_tp_gather: bool = False,
         elastic_world_expanded: bool = False,
         mori_receive_bound: bool = False,
+        attn_tp_rank: int = 0,
+        latent_attention: bool = False,
         enable_pdmux: bool = False,
         enable_two_batch_overlap: bool = False,
         hip: bool = False,
@@ -442,26 +581,46 @@ class Config:
         speculative_num_draft_tokens: int | None = None,
         enable_multi_layer_eagle: bool | None = None,
         dllm_block_size: int = 0,
+        disaggregation_mode: DisaggregationMode = DisaggregationMode.NONE,
+        dllm_input_preparation: bool | None = None,
         request_pool_size: int | None = None,
         enable_decode_graph: bool = False,
+        disable_cuda_graph_padding: bool | None = None,
+        capture_max_requests: int | None = None,
         capture_requests: tuple[int, ...] | None = None,
         enable_prefill_graph: bool = False,
         prefill_graph_backend: PrefillGraphBackend | None = None,
+        capture_max_tokens: int | None = None,
         capture_tokens: tuple[int, ...] | None = None,
         full_prefill_max_req: int | None = None,
+        disable_chunked_prefix_cache: bool | None = None,
+        full_prefill_prefix_chunk_tokens: int | None = None,
         residual_streams: int = 1,
         is_multimodal: bool = False,
         disable_radix_cache: bool = False,
         draft_input_size: int | None = None,
         mamba_conv_length: int | None = None,
         draft_hidden_size: int | None = None,
+        draft_is_eagle3: bool | None = None,
+        draft_index_topk: int | None = None,
         draft_vocab_size: int | None = None,
         speculative_use_rejection_sampling: bool | None = None,
+        enable_deterministic_inference: bool = False,
+        enable_lora: bool = False,
+        kv_canary: bool = False,
         attention_backend: AttentionBackend = AttentionBackend.OTHER,
+        request_table_extra: int | None = None,
+        sliding_window: int = 0,
         attention_heads: int = 32,
         value_head_size: int = 128,
-        triton_kv_splits: int | None = None,
         flashinfer_workspace_bytes: int | None = None,
+        triton_kv_splits: int | None = None,
+        mla_latent_size: int | None = None,
+        mla_output_size: int | None = None,
+        dsa_pages: bool | None = None,
+        dsa_index_topk: int | None = None,
+        encoder_only_layers: bool = False,
+        hybrid_linear: bool = False,
         is_encoder_decoder: bool = False,
         max_source_positions: int | None = None,
         mamba_extra_buffer: bool = False,
@@ -473,16 +632,20 @@ class Config:
         Raises ConfigurationError with everything that is wrong.
         """
         defaults = Defaults()
-        # specs/sglang/engine.yaml:48
+        # specs/sglang/engine.yaml:51
         if max_total_tokens_draft is None and (
             speculative_algorithm
-            in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
+            in (
+                SpeculativeAlgorithm.EAGLE,
+                SpeculativeAlgorithm.FROZEN_KV_MTP,
+                SpeculativeAlgorithm.DFLASH,
+            )
         ):
             max_total_tokens_draft = 800000
-        # specs/sglang/engine.yaml:106
+        # specs/sglang/engine.yaml:113
         if speculative_adaptive is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_adaptive = False
-        # specs/sglang/engine.yaml:109
+        # specs/sglang/engine.yaml:116
         if speculative_adaptive_candidates is None and (
             present(speculative_adaptive)
             if speculative_algorithm != SpeculativeAlgorithm.NONE
@@ -495,20 +658,26 @@ class Config:
                 6,
                 8,
             )
-        # specs/sglang/engine.yaml:112
+        # specs/sglang/engine.yaml:119
         if adaptive_draft_tokens is None and (
             present(speculative_adaptive)
             if speculative_algorithm != SpeculativeAlgorithm.NONE
             else False
         ):
             adaptive_draft_tokens = 4
-        # specs/sglang/engine.yaml:116
+        # specs/sglang/engine.yaml:123
         if speculative_num_steps is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
-            speculative_num_steps = 7 if present(speculative_adaptive) else 3
-        # specs/sglang/engine.yaml:120
+            speculative_num_steps = (
+                7
+                if present(speculative_adaptive)
+                else 1
+                if speculative_algorithm == SpeculativeAlgorithm.DFLASH
+                else 3
+            )
+        # specs/sglang/engine.yaml:127
         if speculative_eagle_topk is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_eagle_topk = 1
-        # specs/sglang/engine.yaml:123
+        # specs/sglang/engine.yaml:130
         if speculative_num_draft_tokens is None and (
             speculative_algorithm != SpeculativeAlgorithm.NONE
         ):
@@ -517,171 +686,191 @@ class Config:
                 lambda: (
                     max(present(speculative_adaptive_candidates))
                     if present(speculative_adaptive)
+                    else 16
+                    if speculative_algorithm == SpeculativeAlgorithm.DFLASH
                     else 4
                 ),
                 0,
-                "specs/sglang/engine.yaml:123",
+                "specs/sglang/engine.yaml:130",
             )
-        # specs/sglang/engine.yaml:127
+        # specs/sglang/engine.yaml:134
         if enable_multi_layer_eagle is None and (
             speculative_algorithm != SpeculativeAlgorithm.NONE
         ):
             enable_multi_layer_eagle = False
-        # specs/sglang/engine.yaml:133
-        if request_pool_size is None:
-            request_pool_size = max(max_running_requests, 1)
-        # specs/sglang/engine.yaml:138
-        if capture_requests is None and enable_decode_graph:
-            capture_requests = (
-                1,
-                2,
-                4,
-                8,
-                12,
-                16,
-                24,
-                32,
-                40,
-                48,
-                56,
-                64,
-                72,
-                80,
-                88,
-                96,
-                104,
-                112,
-                120,
-                128,
-                136,
-                144,
-                152,
-                160,
-                168,
-                176,
-                184,
-                192,
-                200,
-                208,
-                216,
-                224,
-                232,
-                240,
-                248,
-                256,
-            )
+        # specs/sglang/engine.yaml:143
+        if dllm_input_preparation is None and (dllm_block_size > 0):
+            dllm_input_preparation = False
         # specs/sglang/engine.yaml:146
+        if request_pool_size is None:
+            request_pool_size = max(max_running_requests, 1) * (
+                3
+                if disaggregation_mode == DisaggregationMode.DECODE and max_running_requests <= 32
+                else 1
+            )
+        # specs/sglang/engine.yaml:152
+        if disable_cuda_graph_padding is None and enable_decode_graph:
+            disable_cuda_graph_padding = False
+        # specs/sglang/engine.yaml:154
+        if capture_max_requests is None and enable_decode_graph:
+            capture_max_requests = 256 if tp_size < 4 else 512
+        # specs/sglang/engine.yaml:157
+        if capture_requests is None and enable_decode_graph:
+            capture_requests = tuple(
+                [*range(1, present(capture_max_requests), 1), present(capture_max_requests)]
+                if present(disable_cuda_graph_padding)
+                else [
+                    *range(1, min(9, present(capture_max_requests)), 1),
+                    *range(10, min(33, present(capture_max_requests)), 2),
+                    *range(40, min(65, present(capture_max_requests)), 4),
+                    *range(72, min(257, present(capture_max_requests)), 8),
+                    *range(272, present(capture_max_requests), 16),
+                    present(capture_max_requests),
+                ]
+                if speculative_algorithm != SpeculativeAlgorithm.NONE
+                else [
+                    *range(1, min(3, present(capture_max_requests)), 1),
+                    *range(4, min(13, present(capture_max_requests)), 4),
+                    *range(16, min(257, present(capture_max_requests)), 8),
+                    *range(272, min(512, present(capture_max_requests)), 16),
+                    *range(512, present(capture_max_requests), 32),
+                    present(capture_max_requests),
+                ]
+            )
+        # specs/sglang/engine.yaml:174
         if prefill_graph_backend is None and enable_prefill_graph:
             prefill_graph_backend = PrefillGraphBackend.BREAKABLE
-        # specs/sglang/engine.yaml:149
+        # specs/sglang/engine.yaml:177
+        if capture_max_tokens is None and enable_prefill_graph:
+            capture_max_tokens = chunked_prefill_size if chunked_prefill_size > 0 else 8192
+        # specs/sglang/engine.yaml:180
         if capture_tokens is None and enable_prefill_graph:
             capture_tokens = (
-                4,
-                8,
-                12,
-                16,
-                20,
-                24,
-                28,
-                32,
-                48,
-                64,
-                80,
-                96,
-                112,
-                128,
-                144,
-                160,
-                176,
-                192,
-                208,
-                224,
-                240,
-                256,
-                288,
-                320,
-                352,
-                384,
-                416,
-                448,
-                480,
-                512,
-                576,
-                640,
-                704,
-                768,
-                832,
-                896,
-                960,
-                1024,
-                1280,
-                1536,
-                1792,
-                2048,
-                2304,
-                2560,
-                2816,
-                3072,
-                3328,
-                3584,
-                3840,
-                4096,
-                4608,
-                5120,
-                5632,
-                6144,
-                6656,
-                7168,
-                7680,
-                8192,
+                *range(4, min(32, present(capture_max_tokens)) + 1, 4),
+                *range(48, min(256, present(capture_max_tokens)) + 1, 16),
+                *range(288, min(512, present(capture_max_tokens)) + 1, 32),
+                *range(576, min(1024, present(capture_max_tokens)) + 1, 64),
+                *range(1280, min(4096, present(capture_max_tokens)) + 1, 256),
+                *range(4608, present(capture_max_tokens) + 1, 512),
             )
-        # specs/sglang/engine.yaml:156
+        # specs/sglang/engine.yaml:190
         if full_prefill_max_req is None and (
             enable_prefill_graph and present(prefill_graph_backend) == PrefillGraphBackend.FULL
         ):
             full_prefill_max_req = min(max(chunked_prefill_size // 512, 1), request_pool_size)
-        # specs/sglang/engine.yaml:165
+        # specs/sglang/engine.yaml:195
+        if disable_chunked_prefix_cache is None and (
+            enable_prefill_graph and present(prefill_graph_backend) == PrefillGraphBackend.FULL
+        ):
+            disable_chunked_prefix_cache = False
+        # specs/sglang/engine.yaml:198
+        if full_prefill_prefix_chunk_tokens is None and (
+            enable_prefill_graph and present(prefill_graph_backend) == PrefillGraphBackend.FULL
+        ):
+            full_prefill_prefix_chunk_tokens = (
+                chunked_prefill_size if chunked_prefill_size > 0 else present(capture_max_tokens)
+            )
+        # specs/sglang/engine.yaml:206
         if draft_input_size is None and (
             speculative_algorithm
-            in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
+            in (
+                SpeculativeAlgorithm.EAGLE,
+                SpeculativeAlgorithm.FROZEN_KV_MTP,
+                SpeculativeAlgorithm.DFLASH,
+            )
         ):
             draft_input_size = hidden_size
-        # specs/sglang/engine.yaml:169
+        # specs/sglang/engine.yaml:210
         if mamba_conv_length is None and (
             speculative_algorithm
-            in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
+            in (
+                SpeculativeAlgorithm.EAGLE,
+                SpeculativeAlgorithm.FROZEN_KV_MTP,
+                SpeculativeAlgorithm.DFLASH,
+            )
         ):
             mamba_conv_length = 0
-        # specs/sglang/engine.yaml:172
+        # specs/sglang/engine.yaml:213
         if draft_hidden_size is None and (
             speculative_algorithm
-            in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
+            in (
+                SpeculativeAlgorithm.EAGLE,
+                SpeculativeAlgorithm.FROZEN_KV_MTP,
+                SpeculativeAlgorithm.DFLASH,
+            )
         ):
             draft_hidden_size = hidden_size
-        # specs/sglang/engine.yaml:175
+        # specs/sglang/engine.yaml:216
+        if draft_is_eagle3 is None and (
+            speculative_algorithm
+            in (
+                SpeculativeAlgorithm.EAGLE,
+                SpeculativeAlgorithm.FROZEN_KV_MTP,
+                SpeculativeAlgorithm.DFLASH,
+            )
+        ):
+            draft_is_eagle3 = False
+        # specs/sglang/engine.yaml:218
+        if draft_index_topk is None and (
+            speculative_algorithm
+            in (
+                SpeculativeAlgorithm.EAGLE,
+                SpeculativeAlgorithm.FROZEN_KV_MTP,
+                SpeculativeAlgorithm.DFLASH,
+            )
+        ):
+            draft_index_topk = 0
+        # specs/sglang/engine.yaml:221
         if draft_vocab_size is None and (
             speculative_algorithm
-            in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
+            in (
+                SpeculativeAlgorithm.EAGLE,
+                SpeculativeAlgorithm.FROZEN_KV_MTP,
+                SpeculativeAlgorithm.DFLASH,
+            )
         ):
             draft_vocab_size = vocab_size
-        # specs/sglang/engine.yaml:178
+        # specs/sglang/engine.yaml:224
         if speculative_use_rejection_sampling is None and (
             speculative_algorithm
-            in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
+            in (
+                SpeculativeAlgorithm.EAGLE,
+                SpeculativeAlgorithm.FROZEN_KV_MTP,
+                SpeculativeAlgorithm.DFLASH,
+            )
         ):
             speculative_use_rejection_sampling = False
-        # specs/sglang/engine.yaml:186
-        if triton_kv_splits is None and (attention_backend == AttentionBackend.TRITON):
-            triton_kv_splits = 8
-        # specs/sglang/engine.yaml:189
+        # specs/sglang/engine.yaml:235
+        if request_table_extra is None:
+            request_table_extra = 4 + (
+                present(speculative_num_draft_tokens)
+                if speculative_algorithm != SpeculativeAlgorithm.NONE
+                else 0
+            )
+        # specs/sglang/engine.yaml:244
         if flashinfer_workspace_bytes is None and (
             attention_backend == AttentionBackend.FLASHINFER
         ):
             flashinfer_workspace_bytes = 402653184
-        # specs/sglang/engine.yaml:195
+        # specs/sglang/engine.yaml:247
+        if triton_kv_splits is None and (attention_backend == AttentionBackend.TRITON):
+            triton_kv_splits = 8
+        # specs/sglang/engine.yaml:250
+        if mla_latent_size is None and (attention_backend == AttentionBackend.TRTLLM_MLA):
+            mla_latent_size = 576
+        # specs/sglang/engine.yaml:253
+        if mla_output_size is None and (attention_backend == AttentionBackend.TRTLLM_MLA):
+            mla_output_size = 512
+        # specs/sglang/engine.yaml:256
+        if dsa_pages is None and (attention_backend == AttentionBackend.DSA):
+            dsa_pages = False
+        # specs/sglang/engine.yaml:258
+        if dsa_index_topk is None and (attention_backend == AttentionBackend.DSA):
+            dsa_index_topk = 2048
+        # specs/sglang/engine.yaml:268
         if max_source_positions is None and is_encoder_decoder:
             max_source_positions = 1500
-        # specs/sglang/engine.yaml:200
+        # specs/sglang/engine.yaml:273
         if mamba_cache_size is None and mamba_extra_buffer:
             mamba_cache_size = 512
         config = cls(
@@ -701,6 +890,7 @@ class Config:
             attn_dp_size=attn_dp_size,
             attn_cp_size=attn_cp_size,
             pp_size=pp_size,
+            ep_size=ep_size,
             enable_dp_attention=enable_dp_attention,
             cp_strategy=cp_strategy,
             moe_a2a_backend=moe_a2a_backend,
@@ -712,6 +902,8 @@ class Config:
             disable_attn_tp_gather=disable_attn_tp_gather,
             elastic_world_expanded=elastic_world_expanded,
             mori_receive_bound=mori_receive_bound,
+            attn_tp_rank=attn_tp_rank,
+            latent_attention=latent_attention,
             enable_pdmux=enable_pdmux,
             enable_two_batch_overlap=enable_two_batch_overlap,
             hip=hip,
@@ -724,26 +916,46 @@ class Config:
             speculative_num_draft_tokens=speculative_num_draft_tokens,
             enable_multi_layer_eagle=enable_multi_layer_eagle,
             dllm_block_size=dllm_block_size,
+            disaggregation_mode=disaggregation_mode,
+            dllm_input_preparation=dllm_input_preparation,
             request_pool_size=request_pool_size,
             enable_decode_graph=enable_decode_graph,
+            disable_cuda_graph_padding=disable_cuda_graph_padding,
+            capture_max_requests=capture_max_requests,
             capture_requests=capture_requests,
             enable_prefill_graph=enable_prefill_graph,
             prefill_graph_backend=prefill_graph_backend,
+            capture_max_tokens=capture_max_tokens,
             capture_tokens=capture_tokens,
             full_prefill_max_req=full_prefill_max_req,
+            disable_chunked_prefix_cache=disable_chunked_prefix_cache,
+            full_prefill_prefix_chunk_tokens=full_prefill_prefix_chunk_tokens,
             residual_streams=residual_streams,
             is_multimodal=is_multimodal,
             disable_radix_cache=disable_radix_cache,
             draft_input_size=draft_input_size,
             mamba_conv_length=mamba_conv_length,
             draft_hidden_size=draft_hidden_size,
+            draft_is_eagle3=draft_is_eagle3,
+            draft_index_topk=draft_index_topk,
             draft_vocab_size=draft_vocab_size,
             speculative_use_rejection_sampling=speculative_use_rejection_sampling,
+            enable_deterministic_inference=enable_deterministic_inference,
+            enable_lora=enable_lora,
+            kv_canary=kv_canary,
             attention_backend=attention_backend,
+            request_table_extra=request_table_extra,
+            sliding_window=sliding_window,
             attention_heads=attention_heads,
             value_head_size=value_head_size,
-            triton_kv_splits=triton_kv_splits,
             flashinfer_workspace_bytes=flashinfer_workspace_bytes,
+            triton_kv_splits=triton_kv_splits,
+            mla_latent_size=mla_latent_size,
+            mla_output_size=mla_output_size,
+            dsa_pages=dsa_pages,
+            dsa_index_topk=dsa_index_topk,
+            encoder_only_layers=encoder_only_layers,
+            hybrid_linear=hybrid_linear,
             is_encoder_decoder=is_encoder_decoder,
             max_source_positions=max_source_positions,
             mamba_extra_buffer=mamba_extra_buffer,
@@ -771,20 +983,20 @@ class Config:
             self.max_running_requests,
             1,
             65536,
-            "specs/sglang/engine.yaml:45",
+            "specs/sglang/engine.yaml:48",
         )
         problems.integer(
             "max_total_tokens_target",
             self.max_total_tokens_target,
             2,
             2147483647,
-            "specs/sglang/engine.yaml:48",
+            "specs/sglang/engine.yaml:51",
         )
         problems.choice(
             "speculative_algorithm",
             self.speculative_algorithm,
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram"),
-            "specs/sglang/engine.yaml:103",
+            "specs/sglang/engine.yaml:110",
         )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -793,47 +1005,48 @@ class Config:
                     self.max_total_tokens_draft,
                     2,
                     2147483647,
-                    "specs/sglang/engine.yaml:48",
+                    "specs/sglang/engine.yaml:51",
                 )
             else:
                 problems.unset(
                     "max_total_tokens_draft",
                     self.max_total_tokens_draft,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:48",
+                    "specs/sglang/engine.yaml:51",
                 )
         problems.integer(
-            "context_length", self.context_length, 1, 16777216, "specs/sglang/engine.yaml:51"
+            "context_length", self.context_length, 1, 16777216, "specs/sglang/engine.yaml:54"
         )
         problems.integer(
             "chunked_prefill_size",
             self.chunked_prefill_size,
             -1,
             1048576,
-            "specs/sglang/engine.yaml:53",
+            "specs/sglang/engine.yaml:56",
         )
         problems.integer(
-            "max_prefill_tokens", self.max_prefill_tokens, 1, 4194304, "specs/sglang/engine.yaml:56"
+            "max_prefill_tokens", self.max_prefill_tokens, 1, 4194304, "specs/sglang/engine.yaml:59"
         )
         problems.boolean(
-            "enable_dynamic_chunking", self.enable_dynamic_chunking, "specs/sglang/engine.yaml:59"
+            "enable_dynamic_chunking", self.enable_dynamic_chunking, "specs/sglang/engine.yaml:62"
         )
         problems.boolean(
-            "enable_mixed_chunk", self.enable_mixed_chunk, "specs/sglang/engine.yaml:61"
+            "enable_mixed_chunk", self.enable_mixed_chunk, "specs/sglang/engine.yaml:64"
         )
-        problems.integer("page_size", self.page_size, 1, 1024, "specs/sglang/engine.yaml:63")
-        problems.integer("vocab_size", self.vocab_size, 2, 16777216, "specs/sglang/engine.yaml:65")
-        problems.integer("hidden_size", self.hidden_size, 1, 131072, "specs/sglang/engine.yaml:67")
-        problems.integer("tp_size", self.tp_size, 1, 1024, "specs/sglang/engine.yaml:70")
-        problems.integer("dp_size", self.dp_size, 1, 1024, "specs/sglang/engine.yaml:71")
-        problems.integer("attn_dp_size", self.attn_dp_size, 1, 1024, "specs/sglang/engine.yaml:72")
-        problems.integer("attn_cp_size", self.attn_cp_size, 1, 256, "specs/sglang/engine.yaml:74")
-        problems.integer("pp_size", self.pp_size, 1, 256, "specs/sglang/engine.yaml:76")
+        problems.integer("page_size", self.page_size, 1, 1024, "specs/sglang/engine.yaml:66")
+        problems.integer("vocab_size", self.vocab_size, 2, 16777216, "specs/sglang/engine.yaml:68")
+        problems.integer("hidden_size", self.hidden_size, 1, 131072, "specs/sglang/engine.yaml:70")
+        problems.integer("tp_size", self.tp_size, 1, 1024, "specs/sglang/engine.yaml:73")
+        problems.integer("dp_size", self.dp_size, 1, 1024, "specs/sglang/engine.yaml:74")
+        problems.integer("attn_dp_size", self.attn_dp_size, 1, 1024, "specs/sglang/engine.yaml:75")
+        problems.integer("attn_cp_size", self.attn_cp_size, 1, 256, "specs/sglang/engine.yaml:77")
+        problems.integer("pp_size", self.pp_size, 1, 256, "specs/sglang/engine.yaml:79")
+        problems.integer("ep_size", self.ep_size, 1, 1024, "specs/sglang/engine.yaml:80")
         problems.boolean(
-            "enable_dp_attention", self.enable_dp_attention, "specs/sglang/engine.yaml:77"
+            "enable_dp_attention", self.enable_dp_attention, "specs/sglang/engine.yaml:81"
         )
         problems.choice(
-            "cp_strategy", self.cp_strategy, ("zigzag", "interleave"), "specs/sglang/engine.yaml:78"
+            "cp_strategy", self.cp_strategy, ("zigzag", "interleave"), "specs/sglang/engine.yaml:82"
         )
         problems.choice(
             "moe_a2a_backend",
@@ -849,52 +1062,56 @@ class Config:
                 "flashinfer_megamoe",
                 "pplx",
             ),
-            "specs/sglang/engine.yaml:81",
+            "specs/sglang/engine.yaml:85",
         )
         problems.integer(
-            "moe_dense_tp_size", self.moe_dense_tp_size, 0, 1024, "specs/sglang/engine.yaml:85"
+            "moe_dense_tp_size", self.moe_dense_tp_size, 0, 1024, "specs/sglang/engine.yaml:89"
         )
-        problems.boolean("enable_dp_lm_head", self.enable_dp_lm_head, "specs/sglang/engine.yaml:87")
+        problems.boolean("enable_dp_lm_head", self.enable_dp_lm_head, "specs/sglang/engine.yaml:91")
         problems.boolean(
-            "deepep_v2_pads_alike", self.deepep_v2_pads_alike, "specs/sglang/engine.yaml:88"
+            "deepep_v2_pads_alike", self.deepep_v2_pads_alike, "specs/sglang/engine.yaml:92"
         )
         problems.boolean(
-            "idle_ranks_pad_alike", self.idle_ranks_pad_alike, "specs/sglang/engine.yaml:89"
+            "idle_ranks_pad_alike", self.idle_ranks_pad_alike, "specs/sglang/engine.yaml:93"
         )
         problems.integer(
             "custom_all_reduce_tokens",
             self.custom_all_reduce_tokens,
             0,
             1048576,
-            "specs/sglang/engine.yaml:91",
+            "specs/sglang/engine.yaml:95",
         )
         problems.boolean(
-            "disable_attn_tp_gather", self.disable_attn_tp_gather, "specs/sglang/engine.yaml:94"
+            "disable_attn_tp_gather", self.disable_attn_tp_gather, "specs/sglang/engine.yaml:98"
         )
         problems.boolean(
-            "elastic_world_expanded", self.elastic_world_expanded, "specs/sglang/engine.yaml:95"
+            "elastic_world_expanded", self.elastic_world_expanded, "specs/sglang/engine.yaml:99"
         )
         problems.boolean(
-            "mori_receive_bound", self.mori_receive_bound, "specs/sglang/engine.yaml:96"
+            "mori_receive_bound", self.mori_receive_bound, "specs/sglang/engine.yaml:100"
         )
-        problems.boolean("enable_pdmux", self.enable_pdmux, "specs/sglang/engine.yaml:97")
+        problems.integer("attn_tp_rank", self.attn_tp_rank, 0, 1023, "specs/sglang/engine.yaml:101")
+        problems.boolean("latent_attention", self.latent_attention, "specs/sglang/engine.yaml:102")
+        problems.boolean("enable_pdmux", self.enable_pdmux, "specs/sglang/engine.yaml:104")
         problems.boolean(
-            "enable_two_batch_overlap", self.enable_two_batch_overlap, "specs/sglang/engine.yaml:99"
+            "enable_two_batch_overlap",
+            self.enable_two_batch_overlap,
+            "specs/sglang/engine.yaml:106",
         )
-        problems.boolean("hip", self.hip, "specs/sglang/engine.yaml:101")
+        problems.boolean("hip", self.hip, "specs/sglang/engine.yaml:108")
         if problems.passed("speculative_algorithm"):
             if self.speculative:
                 problems.boolean(
                     "speculative_adaptive",
                     self.speculative_adaptive,
-                    "specs/sglang/engine.yaml:106",
+                    "specs/sglang/engine.yaml:113",
                 )
             else:
                 problems.unset(
                     "speculative_adaptive",
                     self.speculative_adaptive,
                     "speculative",
-                    "specs/sglang/engine.yaml:106",
+                    "specs/sglang/engine.yaml:113",
                 )
         if problems.passed("speculative_algorithm", "speculative_adaptive"):
             if self.adaptive:
@@ -903,14 +1120,14 @@ class Config:
                     self.speculative_adaptive_candidates,
                     1,
                     65,
-                    "specs/sglang/engine.yaml:109",
+                    "specs/sglang/engine.yaml:116",
                 )
             else:
                 problems.unset(
                     "speculative_adaptive_candidates",
                     self.speculative_adaptive_candidates,
                     "adaptive",
-                    "specs/sglang/engine.yaml:109",
+                    "specs/sglang/engine.yaml:116",
                 )
         if problems.passed("speculative_algorithm", "speculative_adaptive"):
             if self.adaptive:
@@ -919,14 +1136,14 @@ class Config:
                     self.adaptive_draft_tokens,
                     1,
                     65,
-                    "specs/sglang/engine.yaml:112",
+                    "specs/sglang/engine.yaml:119",
                 )
             else:
                 problems.unset(
                     "adaptive_draft_tokens",
                     self.adaptive_draft_tokens,
                     "adaptive",
-                    "specs/sglang/engine.yaml:112",
+                    "specs/sglang/engine.yaml:119",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -935,14 +1152,14 @@ class Config:
                     self.speculative_num_steps,
                     0,
                     64,
-                    "specs/sglang/engine.yaml:116",
+                    "specs/sglang/engine.yaml:123",
                 )
             else:
                 problems.unset(
                     "speculative_num_steps",
                     self.speculative_num_steps,
                     "speculative",
-                    "specs/sglang/engine.yaml:116",
+                    "specs/sglang/engine.yaml:123",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -951,14 +1168,14 @@ class Config:
                     self.speculative_eagle_topk,
                     1,
                     64,
-                    "specs/sglang/engine.yaml:120",
+                    "specs/sglang/engine.yaml:127",
                 )
             else:
                 problems.unset(
                     "speculative_eagle_topk",
                     self.speculative_eagle_topk,
                     "speculative",
-                    "specs/sglang/engine.yaml:120",
+                    "specs/sglang/engine.yaml:127",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -967,38 +1184,88 @@ class Config:
                     self.speculative_num_draft_tokens,
                     1,
                     512,
-                    "specs/sglang/engine.yaml:123",
+                    "specs/sglang/engine.yaml:130",
                 )
             else:
                 problems.unset(
                     "speculative_num_draft_tokens",
                     self.speculative_num_draft_tokens,
                     "speculative",
-                    "specs/sglang/engine.yaml:123",
+                    "specs/sglang/engine.yaml:130",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
                 problems.boolean(
                     "enable_multi_layer_eagle",
                     self.enable_multi_layer_eagle,
-                    "specs/sglang/engine.yaml:127",
+                    "specs/sglang/engine.yaml:134",
                 )
             else:
                 problems.unset(
                     "enable_multi_layer_eagle",
                     self.enable_multi_layer_eagle,
                     "speculative",
-                    "specs/sglang/engine.yaml:127",
+                    "specs/sglang/engine.yaml:134",
                 )
         problems.integer(
-            "dllm_block_size", self.dllm_block_size, 0, 1024, "specs/sglang/engine.yaml:129"
+            "dllm_block_size", self.dllm_block_size, 0, 1024, "specs/sglang/engine.yaml:136"
         )
+        problems.choice(
+            "disaggregation_mode",
+            self.disaggregation_mode,
+            ("none", "prefill", "decode"),
+            "specs/sglang/engine.yaml:140",
+        )
+        if problems.passed("dllm_block_size"):
+            if self.dllm:
+                problems.boolean(
+                    "dllm_input_preparation",
+                    self.dllm_input_preparation,
+                    "specs/sglang/engine.yaml:143",
+                )
+            else:
+                problems.unset(
+                    "dllm_input_preparation",
+                    self.dllm_input_preparation,
+                    "dllm",
+                    "specs/sglang/engine.yaml:143",
+                )
         problems.integer(
-            "request_pool_size", self.request_pool_size, 1, 262144, "specs/sglang/engine.yaml:133"
+            "request_pool_size", self.request_pool_size, 1, 262144, "specs/sglang/engine.yaml:146"
         )
         problems.boolean(
-            "enable_decode_graph", self.enable_decode_graph, "specs/sglang/engine.yaml:136"
+            "enable_decode_graph", self.enable_decode_graph, "specs/sglang/engine.yaml:150"
         )
+        if problems.passed("enable_decode_graph"):
+            if self.enable_decode_graph:
+                problems.boolean(
+                    "disable_cuda_graph_padding",
+                    self.disable_cuda_graph_padding,
+                    "specs/sglang/engine.yaml:152",
+                )
+            else:
+                problems.unset(
+                    "disable_cuda_graph_padding",
+                    self.disable_cuda_graph_padding,
+                    "enable_decode_graph",
+                    "specs/sglang/engine.yaml:152",
+                )
+        if problems.passed("enable_decode_graph"):
+            if self.enable_decode_graph:
+                problems.integer(
+                    "capture_max_requests",
+                    self.capture_max_requests,
+                    1,
+                    65536,
+                    "specs/sglang/engine.yaml:154",
+                )
+            else:
+                problems.unset(
+                    "capture_max_requests",
+                    self.capture_max_requests,
+                    "enable_decode_graph",
+                    "specs/sglang/engine.yaml:154",
+                )
         if problems.passed("enable_decode_graph"):
             if self.enable_decode_graph:
                 problems.integers(
@@ -1006,17 +1273,17 @@ class Config:
                     self.capture_requests,
                     1,
                     65536,
-                    "specs/sglang/engine.yaml:138",
+                    "specs/sglang/engine.yaml:157",
                 )
             else:
                 problems.unset(
                     "capture_requests",
                     self.capture_requests,
                     "enable_decode_graph",
-                    "specs/sglang/engine.yaml:138",
+                    "specs/sglang/engine.yaml:157",
                 )
         problems.boolean(
-            "enable_prefill_graph", self.enable_prefill_graph, "specs/sglang/engine.yaml:144"
+            "enable_prefill_graph", self.enable_prefill_graph, "specs/sglang/engine.yaml:172"
         )
         if problems.passed("enable_prefill_graph"):
             if self.enable_prefill_graph:
@@ -1024,14 +1291,30 @@ class Config:
                     "prefill_graph_backend",
                     self.prefill_graph_backend,
                     ("piecewise", "breakable", "full"),
-                    "specs/sglang/engine.yaml:146",
+                    "specs/sglang/engine.yaml:174",
                 )
             else:
                 problems.unset(
                     "prefill_graph_backend",
                     self.prefill_graph_backend,
                     "enable_prefill_graph",
-                    "specs/sglang/engine.yaml:146",
+                    "specs/sglang/engine.yaml:174",
+                )
+        if problems.passed("enable_prefill_graph"):
+            if self.enable_prefill_graph:
+                problems.integer(
+                    "capture_max_tokens",
+                    self.capture_max_tokens,
+                    1,
+                    1048576,
+                    "specs/sglang/engine.yaml:177",
+                )
+            else:
+                problems.unset(
+                    "capture_max_tokens",
+                    self.capture_max_tokens,
+                    "enable_prefill_graph",
+                    "specs/sglang/engine.yaml:177",
                 )
         if problems.passed("enable_prefill_graph"):
             if self.enable_prefill_graph:
@@ -1040,14 +1323,14 @@ class Config:
                     self.capture_tokens,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:149",
+                    "specs/sglang/engine.yaml:180",
                 )
             else:
                 problems.unset(
                     "capture_tokens",
                     self.capture_tokens,
                     "enable_prefill_graph",
-                    "specs/sglang/engine.yaml:149",
+                    "specs/sglang/engine.yaml:180",
                 )
         if problems.passed("enable_prefill_graph", "prefill_graph_backend"):
             if (
@@ -1059,21 +1342,51 @@ class Config:
                     self.full_prefill_max_req,
                     1,
                     65536,
-                    "specs/sglang/engine.yaml:156",
+                    "specs/sglang/engine.yaml:190",
                 )
             else:
                 problems.unset(
                     "full_prefill_max_req",
                     self.full_prefill_max_req,
                     "enable_prefill_graph and prefill_graph_backend == full",
-                    "specs/sglang/engine.yaml:156",
+                    "specs/sglang/engine.yaml:190",
+                )
+        if problems.passed("enable_prefill_graph", "prefill_graph_backend"):
+            if self.whole_prefill_graph:
+                problems.boolean(
+                    "disable_chunked_prefix_cache",
+                    self.disable_chunked_prefix_cache,
+                    "specs/sglang/engine.yaml:195",
+                )
+            else:
+                problems.unset(
+                    "disable_chunked_prefix_cache",
+                    self.disable_chunked_prefix_cache,
+                    "whole_prefill_graph",
+                    "specs/sglang/engine.yaml:195",
+                )
+        if problems.passed("enable_prefill_graph", "prefill_graph_backend"):
+            if self.whole_prefill_graph:
+                problems.integer(
+                    "full_prefill_prefix_chunk_tokens",
+                    self.full_prefill_prefix_chunk_tokens,
+                    1,
+                    1048576,
+                    "specs/sglang/engine.yaml:198",
+                )
+            else:
+                problems.unset(
+                    "full_prefill_prefix_chunk_tokens",
+                    self.full_prefill_prefix_chunk_tokens,
+                    "whole_prefill_graph",
+                    "specs/sglang/engine.yaml:198",
                 )
         problems.integer(
-            "residual_streams", self.residual_streams, 1, 16, "specs/sglang/engine.yaml:161"
+            "residual_streams", self.residual_streams, 1, 16, "specs/sglang/engine.yaml:202"
         )
-        problems.boolean("is_multimodal", self.is_multimodal, "specs/sglang/engine.yaml:163")
+        problems.boolean("is_multimodal", self.is_multimodal, "specs/sglang/engine.yaml:204")
         problems.boolean(
-            "disable_radix_cache", self.disable_radix_cache, "specs/sglang/engine.yaml:164"
+            "disable_radix_cache", self.disable_radix_cache, "specs/sglang/engine.yaml:205"
         )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1082,14 +1395,14 @@ class Config:
                     self.draft_input_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:165",
+                    "specs/sglang/engine.yaml:206",
                 )
             else:
                 problems.unset(
                     "draft_input_size",
                     self.draft_input_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:165",
+                    "specs/sglang/engine.yaml:206",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1098,14 +1411,14 @@ class Config:
                     self.mamba_conv_length,
                     0,
                     64,
-                    "specs/sglang/engine.yaml:169",
+                    "specs/sglang/engine.yaml:210",
                 )
             else:
                 problems.unset(
                     "mamba_conv_length",
                     self.mamba_conv_length,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:169",
+                    "specs/sglang/engine.yaml:210",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1114,14 +1427,42 @@ class Config:
                     self.draft_hidden_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:172",
+                    "specs/sglang/engine.yaml:213",
                 )
             else:
                 problems.unset(
                     "draft_hidden_size",
                     self.draft_hidden_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:172",
+                    "specs/sglang/engine.yaml:213",
+                )
+        if problems.passed("speculative_algorithm"):
+            if self.has_draft_worker:
+                problems.boolean(
+                    "draft_is_eagle3", self.draft_is_eagle3, "specs/sglang/engine.yaml:216"
+                )
+            else:
+                problems.unset(
+                    "draft_is_eagle3",
+                    self.draft_is_eagle3,
+                    "has_draft_worker",
+                    "specs/sglang/engine.yaml:216",
+                )
+        if problems.passed("speculative_algorithm"):
+            if self.has_draft_worker:
+                problems.integer(
+                    "draft_index_topk",
+                    self.draft_index_topk,
+                    0,
+                    65536,
+                    "specs/sglang/engine.yaml:218",
+                )
+            else:
+                problems.unset(
+                    "draft_index_topk",
+                    self.draft_index_topk,
+                    "has_draft_worker",
+                    "specs/sglang/engine.yaml:218",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1130,57 +1471,68 @@ class Config:
                     self.draft_vocab_size,
                     2,
                     16777216,
-                    "specs/sglang/engine.yaml:175",
+                    "specs/sglang/engine.yaml:221",
                 )
             else:
                 problems.unset(
                     "draft_vocab_size",
                     self.draft_vocab_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:175",
+                    "specs/sglang/engine.yaml:221",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
                 problems.boolean(
                     "speculative_use_rejection_sampling",
                     self.speculative_use_rejection_sampling,
-                    "specs/sglang/engine.yaml:178",
+                    "specs/sglang/engine.yaml:224",
                 )
             else:
                 problems.unset(
                     "speculative_use_rejection_sampling",
                     self.speculative_use_rejection_sampling,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:178",
+                    "specs/sglang/engine.yaml:224",
                 )
+        problems.boolean(
+            "enable_deterministic_inference",
+            self.enable_deterministic_inference,
+            "specs/sglang/engine.yaml:226",
+        )
+        problems.boolean("enable_lora", self.enable_lora, "specs/sglang/engine.yaml:228")
+        problems.boolean("kv_canary", self.kv_canary, "specs/sglang/engine.yaml:229")
         problems.choice(
             "attention_backend",
             self.attention_backend,
-            ("other", "fa3", "trtllm_mha", "triton", "flashinfer"),
-            "specs/sglang/engine.yaml:181",
+            (
+                "other",
+                "fa3",
+                "fa4",
+                "trtllm_mha",
+                "triton",
+                "flashinfer",
+                "flashinfer_mla",
+                "trtllm_mla",
+                "dsa",
+            ),
+            "specs/sglang/engine.yaml:231",
         )
         problems.integer(
-            "attention_heads", self.attention_heads, 1, 1024, "specs/sglang/engine.yaml:184"
+            "request_table_extra",
+            self.request_table_extra,
+            0,
+            1048576,
+            "specs/sglang/engine.yaml:235",
         )
         problems.integer(
-            "value_head_size", self.value_head_size, 1, 4096, "specs/sglang/engine.yaml:185"
+            "sliding_window", self.sliding_window, 0, 16777216, "specs/sglang/engine.yaml:239"
         )
-        if problems.passed("attention_backend"):
-            if self.attention_backend == AttentionBackend.TRITON:
-                problems.integer(
-                    "triton_kv_splits",
-                    self.triton_kv_splits,
-                    1,
-                    256,
-                    "specs/sglang/engine.yaml:186",
-                )
-            else:
-                problems.unset(
-                    "triton_kv_splits",
-                    self.triton_kv_splits,
-                    "attention_backend == triton",
-                    "specs/sglang/engine.yaml:186",
-                )
+        problems.integer(
+            "attention_heads", self.attention_heads, 1, 1024, "specs/sglang/engine.yaml:242"
+        )
+        problems.integer(
+            "value_head_size", self.value_head_size, 1, 4096, "specs/sglang/engine.yaml:243"
+        )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.FLASHINFER:
                 problems.integer(
@@ -1188,17 +1540,87 @@ class Config:
                     self.flashinfer_workspace_bytes,
                     1,
                     17179869184,
-                    "specs/sglang/engine.yaml:189",
+                    "specs/sglang/engine.yaml:244",
                 )
             else:
                 problems.unset(
                     "flashinfer_workspace_bytes",
                     self.flashinfer_workspace_bytes,
                     "attention_backend == flashinfer",
-                    "specs/sglang/engine.yaml:189",
+                    "specs/sglang/engine.yaml:244",
+                )
+        if problems.passed("attention_backend"):
+            if self.attention_backend == AttentionBackend.TRITON:
+                problems.integer(
+                    "triton_kv_splits",
+                    self.triton_kv_splits,
+                    1,
+                    256,
+                    "specs/sglang/engine.yaml:247",
+                )
+            else:
+                problems.unset(
+                    "triton_kv_splits",
+                    self.triton_kv_splits,
+                    "attention_backend == triton",
+                    "specs/sglang/engine.yaml:247",
+                )
+        if problems.passed("attention_backend"):
+            if self.attention_backend == AttentionBackend.TRTLLM_MLA:
+                problems.integer(
+                    "mla_latent_size", self.mla_latent_size, 1, 4096, "specs/sglang/engine.yaml:250"
+                )
+            else:
+                problems.unset(
+                    "mla_latent_size",
+                    self.mla_latent_size,
+                    "attention_backend == trtllm_mla",
+                    "specs/sglang/engine.yaml:250",
+                )
+        if problems.passed("attention_backend"):
+            if self.attention_backend == AttentionBackend.TRTLLM_MLA:
+                problems.integer(
+                    "mla_output_size", self.mla_output_size, 1, 4096, "specs/sglang/engine.yaml:253"
+                )
+            else:
+                problems.unset(
+                    "mla_output_size",
+                    self.mla_output_size,
+                    "attention_backend == trtllm_mla",
+                    "specs/sglang/engine.yaml:253",
+                )
+        if problems.passed("attention_backend"):
+            if self.attention_backend == AttentionBackend.DSA:
+                problems.boolean("dsa_pages", self.dsa_pages, "specs/sglang/engine.yaml:256")
+            else:
+                problems.unset(
+                    "dsa_pages",
+                    self.dsa_pages,
+                    "attention_backend == dsa",
+                    "specs/sglang/engine.yaml:256",
+                )
+        if problems.passed("attention_backend"):
+            if self.attention_backend == AttentionBackend.DSA:
+                problems.integer(
+                    "dsa_index_topk",
+                    self.dsa_index_topk,
+                    1,
+                    1048576,
+                    "specs/sglang/engine.yaml:258",
+                )
+            else:
+                problems.unset(
+                    "dsa_index_topk",
+                    self.dsa_index_topk,
+                    "attention_backend == dsa",
+                    "specs/sglang/engine.yaml:258",
                 )
         problems.boolean(
-            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:193"
+            "encoder_only_layers", self.encoder_only_layers, "specs/sglang/engine.yaml:261"
+        )
+        problems.boolean("hybrid_linear", self.hybrid_linear, "specs/sglang/engine.yaml:263")
+        problems.boolean(
+            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:266"
         )
         if problems.passed("is_encoder_decoder"):
             if self.is_encoder_decoder:
@@ -1207,17 +1629,17 @@ class Config:
                     self.max_source_positions,
                     0,
                     1048576,
-                    "specs/sglang/engine.yaml:195",
+                    "specs/sglang/engine.yaml:268",
                 )
             else:
                 problems.unset(
                     "max_source_positions",
                     self.max_source_positions,
                     "is_encoder_decoder",
-                    "specs/sglang/engine.yaml:195",
+                    "specs/sglang/engine.yaml:268",
                 )
         problems.boolean(
-            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:198"
+            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:271"
         )
         if problems.passed("mamba_extra_buffer"):
             if self.mamba_extra_buffer:
@@ -1226,16 +1648,16 @@ class Config:
                     self.mamba_cache_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:200",
+                    "specs/sglang/engine.yaml:273",
                 )
             else:
                 problems.unset(
                     "mamba_cache_size",
                     self.mamba_cache_size,
                     "mamba_extra_buffer",
-                    "specs/sglang/engine.yaml:200",
+                    "specs/sglang/engine.yaml:273",
                 )
-        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:203")
+        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:276")
         if problems.passed(
             "speculative_algorithm",
             "speculative_adaptive",
@@ -1247,7 +1669,7 @@ class Config:
                 self.adaptive_draft_tokens,
                 self.speculative_adaptive_candidates,
                 "speculative_adaptive_candidates",
-                "specs/sglang/engine.yaml:112",
+                "specs/sglang/engine.yaml:119",
             )
         if problems.passed(
             "tp_size",
@@ -1297,7 +1719,30 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:285",
+                    "specs/sglang/engine.yaml:367",
+                )
+            )
+        if problems.passed(
+            "context_length",
+            "enable_prefill_graph",
+            "prefill_graph_backend",
+            "full_prefill_max_req",
+            "full_prefill_prefix_chunk_tokens",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    self.prefix_chunks != (),
+                    "prefix_chunks has an element",
+                    "it is [chunks for chunks in [1, 2, 4, 8, 16] if chunks // 2 < "
+                    "cdiv(context_length, prefix_chunk_length)]",
+                    {
+                        "context_length": self.context_length,
+                        "enable_prefill_graph": self.enable_prefill_graph,
+                        "prefill_graph_backend": self.prefill_graph_backend,
+                        "full_prefill_max_req": self.full_prefill_max_req,
+                        "full_prefill_prefix_chunk_tokens": self.full_prefill_prefix_chunk_tokens,
+                    },
+                    "specs/sglang/engine.yaml:410",
                 )
             )
         if problems.passed(
@@ -1352,7 +1797,7 @@ class Config:
                         "capture_tokens": self.capture_tokens,
                         "full_prefill_max_req": self.full_prefill_max_req,
                     },
-                    "specs/sglang/engine.yaml:314",
+                    "specs/sglang/engine.yaml:418",
                 )
             )
         if problems.passed(
@@ -1397,7 +1842,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:326",
+                    "specs/sglang/engine.yaml:430",
                 )
             )
         if problems.passed(
@@ -1447,8 +1892,36 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:356",
+                    "specs/sglang/engine.yaml:460",
                 )
+            )
+        if problems.passed("speculative_algorithm", "speculative_eagle_topk", "attention_backend"):
+            problems.constraint(
+                not (self.speculative and self.has_mla)
+                or present(self.speculative_eagle_topk) == 1,
+                "not (speculative and has_mla) or speculative_eagle_topk == 1",
+                "latent attention drafts chains and no trees",
+                {
+                    "speculative_algorithm": self.speculative_algorithm,
+                    "speculative_eagle_topk": self.speculative_eagle_topk,
+                    "attention_backend": self.attention_backend,
+                },
+                "specs/sglang/backends/mla.yaml:9",
+            )
+        if problems.passed(
+            "speculative_algorithm", "speculative_num_draft_tokens", "request_table_extra"
+        ):
+            problems.constraint(
+                not self.speculative
+                or present(self.speculative_num_draft_tokens) <= self.request_table_extra,
+                "not speculative or speculative_num_draft_tokens <= request_table_extra",
+                "the request table has a column for each draft behind the longest sequence",
+                {
+                    "speculative_algorithm": self.speculative_algorithm,
+                    "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                    "request_table_extra": self.request_table_extra,
+                },
+                "specs/sglang/backends/sequences.yaml:3",
             )
         if problems.passed("tp_size", "attn_dp_size", "attn_cp_size"):
             problems.constraint(
@@ -1460,7 +1933,20 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "attn_cp_size": self.attn_cp_size,
                 },
-                "specs/sglang/engine.yaml:207",
+                "specs/sglang/engine.yaml:280",
+            )
+        if problems.passed("tp_size", "attn_dp_size", "attn_cp_size", "attn_tp_rank"):
+            problems.constraint(
+                self.attn_tp_rank < self.attn_tp_size,
+                "attn_tp_rank < attn_tp_size",
+                "a rank of attention is one of them",
+                {
+                    "tp_size": self.tp_size,
+                    "attn_dp_size": self.attn_dp_size,
+                    "attn_cp_size": self.attn_cp_size,
+                    "attn_tp_rank": self.attn_tp_rank,
+                },
+                "specs/sglang/engine.yaml:282",
             )
         if problems.passed("attn_dp_size", "enable_dp_attention"):
             problems.constraint(
@@ -1471,7 +1957,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "enable_dp_attention": self.enable_dp_attention,
                 },
-                "specs/sglang/engine.yaml:209",
+                "specs/sglang/engine.yaml:284",
             )
         if problems.passed("max_running_requests", "max_total_tokens_target"):
             problems.constraint(
@@ -1482,7 +1968,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "max_total_tokens_target": self.max_total_tokens_target,
                 },
-                "specs/sglang/engine.yaml:211",
+                "specs/sglang/engine.yaml:286",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -1505,7 +1991,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:214",
+                "specs/sglang/engine.yaml:289",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -1526,7 +2012,7 @@ class Config:
                     "speculative_adaptive_candidates": self.speculative_adaptive_candidates,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:217",
+                "specs/sglang/engine.yaml:292",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -1550,7 +2036,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
                 },
-                "specs/sglang/engine.yaml:220",
+                "specs/sglang/engine.yaml:295",
             )
         if problems.passed(
             "tp_size",
@@ -1587,7 +2073,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "speculative_adaptive": self.speculative_adaptive,
                 },
-                "specs/sglang/engine.yaml:223",
+                "specs/sglang/engine.yaml:298",
             )
         if problems.passed(
             "tp_size",
@@ -1619,7 +2105,7 @@ class Config:
                     "mori_receive_bound": self.mori_receive_bound,
                     "enable_pdmux": self.enable_pdmux,
                 },
-                "specs/sglang/engine.yaml:226",
+                "specs/sglang/engine.yaml:301",
             )
         if problems.passed("max_running_requests", "request_pool_size"):
             problems.constraint(
@@ -1630,7 +2116,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "request_pool_size": self.request_pool_size,
                 },
-                "specs/sglang/engine.yaml:228",
+                "specs/sglang/engine.yaml:303",
             )
         if problems.passed("dllm_block_size", "enable_prefill_graph", "is_encoder_decoder"):
             problems.constraint(
@@ -1642,7 +2128,7 @@ class Config:
                     "enable_prefill_graph": self.enable_prefill_graph,
                     "is_encoder_decoder": self.is_encoder_decoder,
                 },
-                "specs/sglang/engine.yaml:230",
+                "specs/sglang/engine.yaml:305",
             )
         if problems.passed(
             "request_pool_size",
@@ -1665,7 +2151,51 @@ class Config:
                     "prefill_graph_backend": self.prefill_graph_backend,
                     "full_prefill_max_req": self.full_prefill_max_req,
                 },
-                "specs/sglang/engine.yaml:232",
+                "specs/sglang/engine.yaml:307",
+            )
+        if problems.passed(
+            "speculative_algorithm", "speculative_num_steps", "speculative_eagle_topk"
+        ):
+            problems.constraint(
+                not self.speculative
+                or self.speculative_algorithm != SpeculativeAlgorithm.DFLASH
+                or (
+                    present(self.speculative_num_steps) == 1
+                    and present(self.speculative_eagle_topk) == 1
+                ),
+                "not speculative or speculative_algorithm != dflash or "
+                "speculative_num_steps == 1 and speculative_eagle_topk == 1",
+                "DFLASH computes its block in one step of one branch",
+                {
+                    "speculative_algorithm": self.speculative_algorithm,
+                    "speculative_num_steps": self.speculative_num_steps,
+                    "speculative_eagle_topk": self.speculative_eagle_topk,
+                },
+                "specs/sglang/engine.yaml:310",
+            )
+        if problems.passed("disaggregation_mode", "enable_decode_graph"):
+            problems.constraint(
+                self.disaggregation_mode != DisaggregationMode.PREFILL
+                or not self.enable_decode_graph,
+                "disaggregation_mode != prefill or not enable_decode_graph",
+                "a server of prompts has no decode graphs",
+                {
+                    "disaggregation_mode": self.disaggregation_mode,
+                    "enable_decode_graph": self.enable_decode_graph,
+                },
+                "specs/sglang/engine.yaml:313",
+            )
+        if problems.passed("disaggregation_mode", "enable_prefill_graph"):
+            problems.constraint(
+                self.disaggregation_mode != DisaggregationMode.DECODE
+                or not self.enable_prefill_graph,
+                "disaggregation_mode != decode or not enable_prefill_graph",
+                "a server that goes on from prompts has no prefill graphs",
+                {
+                    "disaggregation_mode": self.disaggregation_mode,
+                    "enable_prefill_graph": self.enable_prefill_graph,
+                },
+                "specs/sglang/engine.yaml:315",
             )
         if problems.passed("speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -1676,7 +2206,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:235",
+                "specs/sglang/engine.yaml:317",
             )
         if problems.passed("context_length", "dllm_block_size"):
             problems.constraint(
@@ -1684,7 +2214,7 @@ class Config:
                 "not dllm or dllm_block_size <= context_length",
                 "a block of a diffusion model fits into the context",
                 {"context_length": self.context_length, "dllm_block_size": self.dllm_block_size},
-                "specs/sglang/engine.yaml:237",
+                "specs/sglang/engine.yaml:319",
             )
         if problems.passed("chunked_prefill_size", "enable_mixed_chunk"):
             problems.constraint(
@@ -1695,7 +2225,7 @@ class Config:
                     "chunked_prefill_size": self.chunked_prefill_size,
                     "enable_mixed_chunk": self.enable_mixed_chunk,
                 },
-                "specs/sglang/engine.yaml:239",
+                "specs/sglang/engine.yaml:321",
             )
         if problems.passed("enable_mixed_chunk", "speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -1708,152 +2238,461 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:241",
+                "specs/sglang/engine.yaml:323",
+            )
+        if problems.passed(
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_adaptive",
+            "speculative_num_draft_tokens",
+            "dllm_block_size",
+            "request_pool_size",
+            "enable_decode_graph",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (
+                        self.enable_decode_graph
+                        and self.has_flashinfer
+                        and (
+                            (self.adaptive and self.enable_decode_graph)
+                            or self.enable_decode_graph
+                            or (not self.speculative and not self.dllm and self.enable_decode_graph)
+                            or (self.dllm and self.enable_decode_graph)
+                            or (self.speculative and not self.adaptive and self.enable_decode_graph)
+                        )
+                    )
+                    or self.most_keys <= 2147483647,
+                    "not (enable_decode_graph and has_flashinfer and (adaptive and "
+                    "enable_decode_graph or enable_decode_graph or not speculative and not "
+                    "dllm and enable_decode_graph or dllm and enable_decode_graph or "
+                    "speculative and not adaptive and enable_decode_graph)) or most_keys <= "
+                    "2147483647",
+                    "the values [0, most_keys] of 'flashinfer_kv_indptr' must fit int32",
+                    {
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_adaptive": self.speculative_adaptive,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/flashinfer.yaml:16",
+                )
+            )
+        if problems.passed(
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "request_pool_size",
+            "enable_decode_graph",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (
+                        self.has_draft_worker
+                        and self.has_block_graph
+                        and self.has_flashinfer
+                        and (
+                            (self.has_block_graph and self.has_draft_worker)
+                            or (
+                                self.speculative_algorithm == SpeculativeAlgorithm.DFLASH
+                                and self.has_draft_worker
+                                and self.has_block_graph
+                            )
+                        )
+                    )
+                    or self.most_keys <= 2147483647,
+                    "not (has_draft_worker and has_block_graph and has_flashinfer and "
+                    "(has_block_graph and has_draft_worker or speculative_algorithm == dflash"
+                    " and has_draft_worker and has_block_graph)) or most_keys <= 2147483647",
+                    "the values [0, most_keys] of 'flashinfer_kv_indptr' must fit int32",
+                    {
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/flashinfer.yaml:16",
+                )
+            )
+        if problems.passed(
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_adaptive",
+            "speculative_num_draft_tokens",
+            "enable_multi_layer_eagle",
+            "request_pool_size",
+            "enable_decode_graph",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (
+                        self.has_draft_worker
+                        and self.has_draft_extend_graph
+                        and self.has_flashinfer
+                        and (
+                            (self.has_draft_extend_graph and self.has_draft_worker)
+                            or (
+                                self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+                                and not self.adaptive
+                                and self.has_draft_worker
+                                and self.has_draft_extend_graph
+                            )
+                            or (
+                                self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+                                and not self.adaptive
+                                and self.require_mlp_sync
+                                and self.has_draft_worker
+                                and self.has_draft_extend_graph
+                            )
+                        )
+                    )
+                    or self.most_keys <= 2147483647,
+                    "not (has_draft_worker and has_draft_extend_graph and has_flashinfer and "
+                    "(has_draft_extend_graph and has_draft_worker or speculative_algorithm =="
+                    " eagle and not adaptive and has_draft_worker and has_draft_extend_graph "
+                    "or speculative_algorithm == eagle and not adaptive and require_mlp_sync "
+                    "and has_draft_worker and has_draft_extend_graph)) or most_keys <= "
+                    "2147483647",
+                    "the values [0, most_keys] of 'flashinfer_kv_indptr' must fit int32",
+                    {
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_adaptive": self.speculative_adaptive,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/flashinfer.yaml:16",
+                )
+            )
+        if problems.passed(
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "request_pool_size",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not self.has_flashinfer or self.most_keys <= 2147483647,
+                    "not has_flashinfer or most_keys <= 2147483647",
+                    "the values [0, most_keys] of 'flashinfer_kv_indptr' must fit int32",
+                    {
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "request_pool_size": self.request_pool_size,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/flashinfer.yaml:16",
+                )
+            )
+        if problems.passed(
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_adaptive",
+            "speculative_num_draft_tokens",
+            "dllm_block_size",
+            "request_pool_size",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (
+                        self.has_draft_worker
+                        and self.has_flashinfer
+                        and (
+                            (self.adaptive and self.has_draft_worker)
+                            or (
+                                self.speculative_algorithm == SpeculativeAlgorithm.DFLASH
+                                and self.has_draft_worker
+                            )
+                            or (
+                                self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+                                and not self.adaptive
+                                and self.has_draft_worker
+                            )
+                            or (
+                                self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+                                and self.has_draft_worker
+                            )
+                            or (
+                                not self.dllm
+                                and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+                                and self.has_draft_worker
+                            )
+                            or (
+                                self.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
+                                and self.has_draft_worker
+                            )
+                            or (
+                                not self.dllm
+                                and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+                                and self.require_mlp_sync
+                                and self.has_draft_worker
+                            )
+                            or (
+                                self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+                                and not self.adaptive
+                                and self.require_mlp_sync
+                                and self.has_draft_worker
+                            )
+                            or (
+                                self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+                                and self.require_mlp_sync
+                                and self.has_draft_worker
+                            )
+                            or (
+                                self.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
+                                and self.require_mlp_sync
+                                and self.has_draft_worker
+                            )
+                        )
+                    )
+                    or self.most_keys <= 2147483647,
+                    "not (has_draft_worker and has_flashinfer and (adaptive and "
+                    "has_draft_worker or speculative_algorithm == dflash and has_draft_worker"
+                    " or speculative_algorithm == eagle and not adaptive and has_draft_worker"
+                    " or speculative_algorithm == eagle and has_draft_worker or not dllm and "
+                    "speculative_algorithm == eagle and has_draft_worker or "
+                    "speculative_algorithm == frozen_kv_mtp and has_draft_worker or not dllm "
+                    "and speculative_algorithm == eagle and require_mlp_sync and "
+                    "has_draft_worker or speculative_algorithm == eagle and not adaptive and "
+                    "require_mlp_sync and has_draft_worker or speculative_algorithm == eagle "
+                    "and require_mlp_sync and has_draft_worker or speculative_algorithm == "
+                    "frozen_kv_mtp and require_mlp_sync and has_draft_worker)) or most_keys "
+                    "<= 2147483647",
+                    "the values [0, most_keys] of 'flashinfer_kv_indptr' must fit int32",
+                    {
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_adaptive": self.speculative_adaptive,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/flashinfer.yaml:16",
+                )
             )
         problems.raise_if_any()
 
-    # specs/sglang/engine.yaml:245
+    # specs/sglang/backends/dsa.yaml:3
     @cached_property
-    def token_per_request(self) -> int:
-        """One token for each request."""
-        return 1
+    def has_dsa(self) -> bool:
+        """`attention_backend == dsa`."""
+        return self.attention_backend == AttentionBackend.DSA
 
-    # specs/sglang/engine.yaml:246
-    @cached_property
-    def one_request(self) -> int:
-        """`1`."""
-        return 1
-
-    # specs/sglang/engine.yaml:247
-    @cached_property
-    def one_token(self) -> int:
-        """`1`."""
-        return 1
-
-    # specs/sglang/engine.yaml:248
-    @cached_property
-    def one_page(self) -> int:
-        """The page that is reserved for padding."""
-        return 1
-
-    # specs/sglang/engine.yaml:249
+    # specs/sglang/engine.yaml:331
     @cached_property
     def speculative(self) -> bool:
         """`speculative_algorithm != none`."""
         return self.speculative_algorithm != SpeculativeAlgorithm.NONE
 
-    # specs/sglang/engine.yaml:250
+    # specs/sglang/backends/sequences.yaml:12
     @cached_property
-    def adaptive(self) -> bool:
-        """`speculative_adaptive if speculative else false`."""
-        return present(self.speculative_adaptive) if self.speculative else False
+    def request_table_width(self) -> int:
+        """Columns of the request table, the most keys that a row of it leads to."""
+        return self.context_length + self.request_table_extra
 
-    # specs/sglang/engine.yaml:251
+    # specs/sglang/backends/sequences.yaml:21
     @cached_property
-    def dllm(self) -> bool:
-        """`dllm_block_size > 0`."""
-        return self.dllm_block_size > 0
-
-    # specs/sglang/engine.yaml:252
-    @cached_property
-    def has_draft_worker(self) -> bool:
-        """`speculative_algorithm == eagle or speculative_algorithm == frozen_kv_mtp`."""
-        return self.speculative_algorithm in (
-            SpeculativeAlgorithm.EAGLE,
-            SpeculativeAlgorithm.FROZEN_KV_MTP,
+    def table_pages(self) -> int:
+        """Pages of the longest row of the request table, of which drafts use more than the
+        context.
+        """
+        return cdiv(
+            self.request_table_width if self.speculative else self.context_length, self.page_size
         )
 
-    # specs/sglang/engine.yaml:253
+    # specs/sglang/engine.yaml:330
     @cached_property
-    def attn_tp_size(self) -> int:
-        """`tp_size // attn_dp_size // attn_cp_size`."""
-        return self.tp_size // self.attn_dp_size // self.attn_cp_size
+    def one_page(self) -> int:
+        """The page that is reserved for padding."""
+        return 1
 
-    # specs/sglang/engine.yaml:254
+    # specs/sglang/engine.yaml:329
+    @cached_property
+    def one_token(self) -> int:
+        """`1`."""
+        return 1
+
+    # specs/sglang/backends/dsa.yaml:4
+    @cached_property
+    def dsa_columns(self) -> int | None:
+        """Columns of its table, which are those of the request table unless it holds pages; None
+        unless attention_backend == dsa.
+        """
+        if self.attention_backend != AttentionBackend.DSA:
+            return None
+        return self.table_pages if present(self.dsa_pages) else self.request_table_width
+
+    # specs/sglang/backends/flashinfer.yaml:4
+    @cached_property
+    def has_flashinfer(self) -> bool:
+        """`attention_backend == flashinfer`."""
+        return self.attention_backend == AttentionBackend.FLASHINFER
+
+    # specs/sglang/backends/sequences.yaml:8
+    @cached_property
+    def has_window(self) -> bool:
+        """`sliding_window > 0`."""
+        return self.sliding_window > 0
+
+    # specs/sglang/backends/flashinfer.yaml:5
+    @cached_property
+    def has_second_wrapper(self) -> bool:
+        """`is_encoder_decoder or has_window`."""
+        return self.is_encoder_decoder or self.has_window
+
+    # specs/sglang/engine.yaml:336
     @cached_property
     def num_dp_ranks(self) -> int:
         """`dp_size * attn_dp_size`."""
         return self.dp_size * self.attn_dp_size
 
-    # specs/sglang/engine.yaml:255
-    @cached_property
-    def cp_align(self) -> int:
-        """What context parallelism aligns rows and tokens to."""
-        return (
-            (2 * self.attn_cp_size if self.cp_strategy == CpStrategy.ZIGZAG else self.attn_cp_size)
-            if self.attn_cp_size > 1
-            else 1
-        )
-
-    # specs/sglang/engine.yaml:258
-    @cached_property
-    def chunked(self) -> bool:
-        """`chunked_prefill_size > 0`."""
-        return self.chunked_prefill_size > 0
-
-    # specs/sglang/engine.yaml:259
-    @cached_property
-    def prefill_ceiling(self) -> int:
-        """The engine's own prefill buffer ceiling."""
-        return (
-            (
-                max(
-                    self.chunked_prefill_size,
-                    self.max_prefill_tokens,
-                    cdiv(5 * self.chunked_prefill_size, 4),
-                )
-                if self.enable_dynamic_chunking and self.pp_size > 1
-                else self.chunked_prefill_size
-            )
-            if self.chunked
-            else 0
-        )
-
-    # specs/sglang/engine.yaml:264
-    @cached_property
-    def prefill_limit_target(self) -> int:
-        """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
-        target.
-        """
-        return (
-            min(self.prefill_ceiling, self.max_total_tokens_target)
-            if self.chunked
-            else self.max_total_tokens_target
-        )
-
-    # specs/sglang/engine.yaml:264
-    @cached_property
-    def prefill_limit_draft(self) -> int | None:
-        """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
-        draft; None unless has_draft_worker.
-        """
-        if not self.has_draft_worker:
-            return None
-        return (
-            min(self.prefill_ceiling, present(self.max_total_tokens_draft))
-            if self.chunked
-            else present(self.max_total_tokens_draft)
-        )
-
-    # specs/sglang/engine.yaml:267
-    @cached_property
-    def target_width(self) -> int:
-        """Tokens that the target computes for each request in a decoding round."""
-        return (
-            present(self.speculative_num_draft_tokens)
-            if self.speculative
-            else self.dllm_block_size
-            if self.dllm
-            else 1
-        )
-
-    # specs/sglang/engine.yaml:271
-    @cached_property
-    def round_width(self) -> int:
-        """The same in this round, of which there is a graph for each width."""
-        return present(self.adaptive_draft_tokens) if self.adaptive else self.target_width
-
-    # specs/sglang/engine.yaml:363
+    # specs/sglang/engine.yaml:467
     @cached_property
     def require_mlp_tp_gather(self) -> bool:
         """`enable_dp_attention and (elastic_world_expanded or moe_dense_tp_size == 0 or not
@@ -1879,7 +2718,7 @@ class Config:
             or self.moe_dense_tp_size > self.tp_size // self.num_dp_ranks
         )
 
-    # specs/sglang/engine.yaml:370
+    # specs/sglang/engine.yaml:474
     @cached_property
     def require_attn_tp_gather(self) -> bool:
         """`not disable_attn_tp_gather and (moe_a2a_backend != none or moe_dense_tp_size > 0) and
@@ -1891,13 +2730,19 @@ class Config:
             and (not self.enable_dp_attention or self.num_dp_ranks < self.tp_size)
         )
 
-    # specs/sglang/engine.yaml:374
+    # specs/sglang/engine.yaml:478
     @cached_property
     def require_gathered_buffer(self) -> bool:
         """`require_mlp_tp_gather or require_attn_tp_gather`."""
         return self.require_mlp_tp_gather or self.require_attn_tp_gather
 
-    # specs/sglang/engine.yaml:274
+    # specs/sglang/engine.yaml:335
+    @cached_property
+    def attn_tp_size(self) -> int:
+        """`tp_size // attn_dp_size // attn_cp_size`."""
+        return self.tp_size // self.attn_dp_size // self.attn_cp_size
+
+    # specs/sglang/engine.yaml:356
     @cached_property
     def graph_base(self) -> int:
         """`(2 if enable_two_batch_overlap else 1) * (attn_tp_size if require_gathered_buffer
@@ -1907,7 +2752,7 @@ class Config:
             self.attn_tp_size if self.require_gathered_buffer else 1
         )
 
-    # specs/sglang/engine.yaml:276
+    # specs/sglang/engine.yaml:358
     @cached_property
     def graph_multiple(self) -> int:
         """What the tokens of a graph are a multiple of."""
@@ -1917,85 +2762,118 @@ class Config:
             else self.graph_base * self.attn_cp_size
         )
 
-    # specs/sglang/engine.yaml:279
+    # specs/sglang/engine.yaml:361
     @cached_property
     def graph_rows(self) -> int:
         """Most rows of a graph."""
         return align_up(self.request_pool_size, self.graph_multiple)
 
-    # specs/sglang/engine.yaml:282
+    # specs/sglang/engine.yaml:328
     @cached_property
-    def graph_width(self) -> int:
-        """Tokens of a request as the alignment of graphs counts them."""
-        return 1 if self.enable_two_batch_overlap else self.target_width
+    def one_request(self) -> int:
+        """`1`."""
+        return 1
 
-    # specs/sglang/engine.yaml:285
+    # specs/sglang/backends/sequences.yaml:15
     @cached_property
-    def captured(self) -> tuple[int, ...] | None:
-        """Rows of the graphs of the target; what is asked for beyond the pool becomes one graph
-        of its size; None unless enable_decode_graph.
-        """
-        if not self.enable_decode_graph:
-            return None
-        return tuple(
-            min(rows, self.graph_rows)
-            for rows in present(self.capture_requests)
-            if min(rows, self.graph_rows) * self.graph_width % self.graph_multiple == 0
-        )
-
-    # specs/sglang/engine.yaml:291
-    @cached_property
-    def sequence_fill(self) -> int:
-        """The length of a padded row."""
-        return self.dllm_block_size if self.dllm else 1
-
-    # specs/sglang/engine.yaml:294
-    @cached_property
-    def tracks_mamba(self) -> bool:
-        """`mamba_extra_buffer and not speculative`."""
-        return self.mamba_extra_buffer and not self.speculative
-
-    # specs/sglang/engine.yaml:295
-    @cached_property
-    def has_tables(self) -> bool:
-        """`enable_decode_graph and (attention_backend == fa3 or attention_backend ==
-        trtllm_mha)`.
-        """
-        return self.enable_decode_graph and (
-            self.attention_backend in (AttentionBackend.FA3, AttentionBackend.TRTLLM_MHA)
-        )
-
-    # specs/sglang/engine.yaml:296
-    @cached_property
-    def has_triton_tables(self) -> bool:
-        """`enable_decode_graph and attention_backend == triton`."""
-        return self.enable_decode_graph and self.attention_backend == AttentionBackend.TRITON
-
-    # specs/sglang/engine.yaml:297
-    @cached_property
-    def has_flashinfer_tables(self) -> bool:
-        """`enable_decode_graph and attention_backend == flashinfer`."""
-        return self.enable_decode_graph and self.attention_backend == AttentionBackend.FLASHINFER
-
-    # specs/sglang/engine.yaml:298
-    @cached_property
-    def has_verify_mask(self) -> bool:
-        """`enable_decode_graph and speculative and (attention_backend == fa3 or
-        attention_backend == triton)`.
-        """
+    def sequence_limit(self) -> int:
+        """Tokens of the longest sequence, with the drafts that a verify puts behind it."""
         return (
-            self.enable_decode_graph
-            and self.speculative
-            and (self.attention_backend in (AttentionBackend.FA3, AttentionBackend.TRITON))
+            self.context_length + present(self.speculative_num_draft_tokens)
+            if self.speculative
+            else self.context_length
         )
 
-    # specs/sglang/engine.yaml:299
+    # specs/sglang/backends/flashinfer.yaml:6
+    @cached_property
+    def most_keys(self) -> int:
+        """Keys of as many requests as there is room for."""
+        return self.graph_rows * self.sequence_limit
+
+    # specs/sglang/backends/mla.yaml:3
+    @cached_property
+    def has_mla(self) -> bool:
+        """`attention_backend == flashinfer_mla or attention_backend == trtllm_mla`."""
+        return self.attention_backend in (
+            AttentionBackend.FLASHINFER_MLA,
+            AttentionBackend.TRTLLM_MLA,
+        )
+
+    # specs/sglang/backends/mla.yaml:4
+    @cached_property
+    def mla_blocks(self) -> int:
+        """Columns of a block table, of which the kernel takes so many at a time."""
+        return align_up(self.table_pages, max(4096 // self.page_size, 1))
+
+    # specs/sglang/backends/page_tables.yaml:4
+    @cached_property
+    def has_page_tables(self) -> bool:
+        """`attention_backend == fa3 or attention_backend == fa4 or attention_backend ==
+        trtllm_mha`.
+        """
+        return self.attention_backend in (
+            AttentionBackend.FA3,
+            AttentionBackend.FA4,
+            AttentionBackend.TRTLLM_MHA,
+        )
+
+    # specs/sglang/backends/sequences.yaml:9
+    @cached_property
+    def drafts_trees(self) -> bool:
+        """Drafts are trees and not chains, so that each token has a past of its own."""
+        return present(self.speculative_eagle_topk) > 1 if self.speculative else False
+
+    # specs/sglang/backends/page_tables.yaml:5
+    @cached_property
+    def table_columns(self) -> int:
+        """Columns of a page table, one for each token where drafts are trees."""
+        return self.request_table_width if self.drafts_trees else self.table_pages
+
+    # specs/sglang/engine.yaml:327
+    @cached_property
+    def token_per_request(self) -> int:
+        """One token for each request."""
+        return 1
+
+    # specs/sglang/backends/page_tables.yaml:8
+    @cached_property
+    def branch_columns(self) -> int | None:
+        """Drafts behind a branch: those of each step but the last, of which each sees one more;
+        None unless speculative.
+        """
+        if not self.speculative:
+            return None
+        return (
+            (present(self.speculative_num_steps) - 1)
+            * (present(self.speculative_num_steps) + 2)
+            // 2
+        )
+
+    # specs/sglang/backends/sequences.yaml:18
     @cached_property
     def context_pages(self) -> int:
         """Pages of the longest sequence."""
         return cdiv(self.context_length, self.page_size)
 
-    # specs/sglang/engine.yaml:302
+    # specs/sglang/engine.yaml:333
+    @cached_property
+    def dllm(self) -> bool:
+        """`dllm_block_size > 0`."""
+        return self.dllm_block_size > 0
+
+    # specs/sglang/engine.yaml:349
+    @cached_property
+    def target_width(self) -> int:
+        """Tokens that the target computes for each request in a decoding round."""
+        return (
+            present(self.speculative_num_draft_tokens)
+            if self.speculative
+            else self.dllm_block_size
+            if self.dllm
+            else 1
+        )
+
+    # specs/sglang/backends/sequences.yaml:24
     @cached_property
     def mask_width(self) -> int:
         """Keys that the mask of a verify has for each token."""
@@ -2009,53 +2887,133 @@ class Config:
             else self.context_length + self.target_width
         )
 
-    # specs/sglang/engine.yaml:307
+    # specs/sglang/backends/triton.yaml:3
     @cached_property
-    def whole_prefill_graph(self) -> bool:
-        """Prefill graphs hold the attention, so that the number of requests is fixed."""
-        return (
-            self.enable_prefill_graph
-            and present(self.prefill_graph_backend) == PrefillGraphBackend.FULL
+    def has_triton(self) -> bool:
+        """`attention_backend == triton`."""
+        return self.attention_backend == AttentionBackend.TRITON
+
+    # specs/sglang/engine.yaml:332
+    @cached_property
+    def adaptive(self) -> bool:
+        """`speculative_adaptive if speculative else false`."""
+        return present(self.speculative_adaptive) if self.speculative else False
+
+    # specs/sglang/engine.yaml:334
+    @cached_property
+    def has_draft_worker(self) -> bool:
+        """`speculative_algorithm == eagle or speculative_algorithm == frozen_kv_mtp or
+        speculative_algorithm == dflash`.
+        """
+        return self.speculative_algorithm in (
+            SpeculativeAlgorithm.EAGLE,
+            SpeculativeAlgorithm.FROZEN_KV_MTP,
+            SpeculativeAlgorithm.DFLASH,
         )
 
-    # specs/sglang/engine.yaml:310
+    # specs/sglang/engine.yaml:337
     @cached_property
-    def splits_prefill(self) -> bool:
-        """Ranks compute shares of a prompt in prefill graphs."""
+    def cp_align(self) -> int:
+        """What context parallelism aligns rows and tokens to."""
         return (
-            self.enable_prefill_graph
-            and present(self.prefill_graph_backend) == PrefillGraphBackend.BREAKABLE
-            and self.attn_cp_size > 1
+            (2 * self.attn_cp_size if self.cp_strategy == CpStrategy.ZIGZAG else self.attn_cp_size)
+            if self.attn_cp_size > 1
+            else 1
         )
 
-    # specs/sglang/engine.yaml:313
+    # specs/sglang/engine.yaml:340
     @cached_property
-    def has_static_requests(self) -> bool:
-        """`enable_prefill_graph and prefill_graph_backend != piecewise`."""
+    def chunked(self) -> bool:
+        """`chunked_prefill_size > 0`."""
+        return self.chunked_prefill_size > 0
+
+    # specs/sglang/engine.yaml:341
+    @cached_property
+    def prefill_ceiling(self) -> int:
+        """The engine's own prefill buffer ceiling."""
         return (
-            self.enable_prefill_graph
-            and present(self.prefill_graph_backend) != PrefillGraphBackend.PIECEWISE
+            (
+                max(
+                    self.chunked_prefill_size,
+                    self.max_prefill_tokens,
+                    cdiv(5 * self.chunked_prefill_size, 4),
+                )
+                if self.enable_dynamic_chunking and self.pp_size > 1
+                else self.chunked_prefill_size
+            )
+            if self.chunked
+            else 0
         )
 
-    # specs/sglang/engine.yaml:314
+    # specs/sglang/engine.yaml:346
     @cached_property
-    def captured_tokens(self) -> tuple[int, ...] | None:
-        """Tokens of the prefill graphs; None unless enable_prefill_graph."""
-        if not self.enable_prefill_graph:
+    def prefill_limit_target(self) -> int:
+        """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
+        target.
+        """
+        return (
+            min(self.prefill_ceiling, self.max_total_tokens_target)
+            if self.chunked
+            else self.max_total_tokens_target
+        )
+
+    # specs/sglang/engine.yaml:346
+    @cached_property
+    def prefill_limit_draft(self) -> int | None:
+        """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
+        draft; None unless has_draft_worker.
+        """
+        if not self.has_draft_worker:
+            return None
+        return (
+            min(self.prefill_ceiling, present(self.max_total_tokens_draft))
+            if self.chunked
+            else present(self.max_total_tokens_draft)
+        )
+
+    # specs/sglang/engine.yaml:353
+    @cached_property
+    def round_width(self) -> int:
+        """The same in this round, of which there is a graph for each width."""
+        return present(self.adaptive_draft_tokens) if self.adaptive else self.target_width
+
+    # specs/sglang/engine.yaml:364
+    @cached_property
+    def graph_width(self) -> int:
+        """Tokens of a request as the alignment of graphs counts them."""
+        return 1 if self.enable_two_batch_overlap else self.target_width
+
+    # specs/sglang/engine.yaml:367
+    @cached_property
+    def captured(self) -> tuple[int, ...] | None:
+        """Rows of the graphs of the target; what is asked for beyond the pool becomes one graph
+        of its size; None unless enable_decode_graph.
+        """
+        if not self.enable_decode_graph:
             return None
         return tuple(
-            align_up(tokens, self.graph_multiple)
-            for tokens in present(self.capture_tokens)
-            if align_up(tokens, self.graph_multiple) >= self.cp_align
-            and tokens
-            <= (
-                present(self.full_prefill_max_req) * self.context_length
-                if self.whole_prefill_graph
-                else self.request_pool_size * self.context_length
+            sorted(
+                {
+                    min(rows, self.graph_rows)
+                    for rows in present(self.capture_requests)
+                    if min(rows, self.graph_rows) * self.graph_width % self.graph_multiple == 0
+                }
             )
         )
 
-    # specs/sglang/engine.yaml:322
+    # specs/sglang/engine.yaml:373
+    @cached_property
+    def sequence_fill(self) -> int:
+        """The length of a padded row."""
+        return self.dllm_block_size if self.dllm else 1
+
+    # specs/sglang/engine.yaml:376
+    @cached_property
+    def prepares_dllm_inputs(self) -> bool:
+        """`dllm_input_preparation if dllm else false`."""
+        return present(self.dllm_input_preparation) if self.dllm else False
+
+    # specs/sglang/engine.yaml:426
     @cached_property
     def has_draft_graph(self) -> bool:
         """Draft steps after the first are replayed."""
@@ -2065,7 +3023,193 @@ class Config:
             and present(self.speculative_num_steps) > 1
         )
 
-    # specs/sglang/engine.yaml:326
+    # specs/sglang/engine.yaml:377
+    @cached_property
+    def seeds_drafts(self) -> bool:
+        """`has_draft_graph and speculative_use_rejection_sampling and
+        enable_deterministic_inference`.
+        """
+        return (
+            self.has_draft_graph
+            and present(self.speculative_use_rejection_sampling)
+            and self.enable_deterministic_inference
+        )
+
+    # specs/sglang/engine.yaml:417
+    @cached_property
+    def has_static_requests(self) -> bool:
+        """`enable_prefill_graph and prefill_graph_backend != piecewise`."""
+        return (
+            self.enable_prefill_graph
+            and present(self.prefill_graph_backend) != PrefillGraphBackend.PIECEWISE
+        )
+
+    # specs/sglang/engine.yaml:379
+    @cached_property
+    def joins_layers(self) -> bool | None:
+        """`has_static_requests and prefill_graph_backend == breakable and draft_is_eagle3`; None
+        unless has_draft_worker.
+        """
+        if not self.has_draft_worker:
+            return None
+        return (
+            self.has_static_requests
+            and present(self.prefill_graph_backend) == PrefillGraphBackend.BREAKABLE
+            and present(self.draft_is_eagle3)
+        )
+
+    # specs/sglang/engine.yaml:378
+    @cached_property
+    def embeds_prompts_target(self) -> bool:
+        """`enable_prefill_graph and is_multimodal`; of worker target."""
+        return self.enable_prefill_graph and self.is_multimodal
+
+    # specs/sglang/engine.yaml:378
+    @cached_property
+    def embeds_prompts_draft(self) -> bool | None:
+        """`enable_prefill_graph and (is_multimodal or joins_layers)`; of worker draft; None
+        unless has_draft_worker.
+        """
+        if not self.has_draft_worker:
+            return None
+        return self.enable_prefill_graph and (self.is_multimodal or present(self.joins_layers))
+
+    # specs/sglang/engine.yaml:382
+    @cached_property
+    def routes_shares(self) -> bool:
+        """Each attention rank has a share of the tokens."""
+        return self.require_gathered_buffer and not (
+            self.attn_cp_size > 1 and self.latent_attention
+        )
+
+    # specs/sglang/engine.yaml:385
+    @cached_property
+    def counts_real_tokens(self) -> bool:
+        """Expert routing skips padded rows."""
+        return (
+            self.ep_size > 1
+            or self.elastic_world_expanded
+            or self.enable_prefill_graph
+            or (
+                self.hip and self.enable_dp_attention and self.moe_a2a_backend == MoeA2aBackend.NONE
+            )
+        )
+
+    # specs/sglang/engine.yaml:390
+    @cached_property
+    def has_block_graph(self) -> bool:
+        """`enable_decode_graph and speculative_algorithm == dflash`."""
+        return (
+            self.enable_decode_graph and self.speculative_algorithm == SpeculativeAlgorithm.DFLASH
+        )
+
+    # specs/sglang/engine.yaml:391
+    @cached_property
+    def samples_blocks(self) -> bool:
+        """`has_block_graph and speculative_num_draft_tokens > 1`."""
+        return self.has_block_graph and present(self.speculative_num_draft_tokens) > 1
+
+    # specs/sglang/engine.yaml:392
+    @cached_property
+    def samples_over_ranks(self) -> bool:
+        """`samples_blocks and tp_size > 1`."""
+        return self.samples_blocks and self.tp_size > 1
+
+    # specs/sglang/engine.yaml:393
+    @cached_property
+    def proposed_tokens(self) -> int | None:
+        """Tokens of a block without its first, which the target has already chosen; None unless
+        speculative_algorithm == dflash.
+        """
+        if self.speculative_algorithm != SpeculativeAlgorithm.DFLASH:
+            return None
+        return present(self.speculative_num_draft_tokens) - 1
+
+    # specs/sglang/engine.yaml:398
+    @cached_property
+    def tracks_mamba(self) -> bool:
+        """`mamba_extra_buffer and not speculative`."""
+        return self.mamba_extra_buffer and not self.speculative
+
+    # specs/sglang/engine.yaml:399
+    @cached_property
+    def whole_prefill_graph(self) -> bool:
+        """Prefill graphs hold the attention, so that the number of requests is fixed."""
+        return (
+            self.enable_prefill_graph
+            and present(self.prefill_graph_backend) == PrefillGraphBackend.FULL
+        )
+
+    # specs/sglang/engine.yaml:402
+    @cached_property
+    def chunks_prefixes(self) -> bool:
+        """`whole_prefill_graph and not disable_chunked_prefix_cache`."""
+        return self.whole_prefill_graph and not present(self.disable_chunked_prefix_cache)
+
+    # specs/sglang/engine.yaml:404
+    @cached_property
+    def prefix_chunk_length(self) -> int | None:
+        """Tokens of one prefix that are attended to at once; None unless whole_prefill_graph."""
+        if not self.whole_prefill_graph:
+            return None
+        return max(
+            min(
+                present(self.full_prefill_prefix_chunk_tokens),
+                present(self.full_prefill_max_req) * self.context_length,
+            )
+            // present(self.full_prefill_max_req),
+            1,
+        )
+
+    # specs/sglang/engine.yaml:410
+    @cached_property
+    def prefix_chunks(self) -> tuple[int, ...] | None:
+        """In how many chunks graphs attend to prefixes; None unless whole_prefill_graph."""
+        if not self.whole_prefill_graph:
+            return None
+        return tuple(
+            sorted(
+                {
+                    chunks
+                    for chunks in [1, 2, 4, 8, 16]
+                    if chunks // 2 < cdiv(self.context_length, present(self.prefix_chunk_length))
+                }
+            )
+        )
+
+    # specs/sglang/engine.yaml:414
+    @cached_property
+    def splits_prefill(self) -> bool:
+        """Ranks compute shares of a prompt in prefill graphs."""
+        return (
+            self.enable_prefill_graph
+            and present(self.prefill_graph_backend) == PrefillGraphBackend.BREAKABLE
+            and self.attn_cp_size > 1
+        )
+
+    # specs/sglang/engine.yaml:418
+    @cached_property
+    def captured_tokens(self) -> tuple[int, ...] | None:
+        """Tokens of the prefill graphs; None unless enable_prefill_graph."""
+        if not self.enable_prefill_graph:
+            return None
+        return tuple(
+            sorted(
+                {
+                    align_up(tokens, self.graph_multiple)
+                    for tokens in present(self.capture_tokens)
+                    if align_up(tokens, self.graph_multiple) >= self.cp_align
+                    and tokens
+                    <= (
+                        present(self.full_prefill_max_req) * self.context_length
+                        if self.whole_prefill_graph
+                        else self.request_pool_size * self.context_length
+                    )
+                }
+            )
+        )
+
+    # specs/sglang/engine.yaml:430
     @cached_property
     def captured_drafts(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the draft model, which are chosen as if each request had one
@@ -2074,12 +3218,16 @@ class Config:
         if not self.enable_decode_graph:
             return None
         return tuple(
-            min(rows, self.graph_rows)
-            for rows in present(self.capture_requests)
-            if min(rows, self.graph_rows) % self.graph_multiple == 0
+            sorted(
+                {
+                    min(rows, self.graph_rows)
+                    for rows in present(self.capture_requests)
+                    if min(rows, self.graph_rows) % self.graph_multiple == 0
+                }
+            )
         )
 
-    # specs/sglang/engine.yaml:332
+    # specs/sglang/engine.yaml:436
     @cached_property
     def has_draft_extend_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and not
@@ -2091,7 +3239,7 @@ class Config:
             and not present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:334
+    # specs/sglang/engine.yaml:438
     @cached_property
     def has_multi_layer_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and enable_multi_layer_eagle`."""
@@ -2101,13 +3249,13 @@ class Config:
             and present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:336
+    # specs/sglang/engine.yaml:440
     @cached_property
     def catches_up_in_graphs(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle`."""
         return self.enable_decode_graph and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
 
-    # specs/sglang/engine.yaml:338
+    # specs/sglang/engine.yaml:442
     @cached_property
     def draft_front(self) -> int | None:
         """Tokens before the verified ones that layers of a draft model read once more; None
@@ -2124,7 +3272,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:347
+    # specs/sglang/engine.yaml:451
     @cached_property
     def draft_extend_width(self) -> int | None:
         """Tokens of each request when the draft model catches up; None unless has_draft_worker."""
@@ -2132,7 +3280,7 @@ class Config:
             return None
         return present(self.speculative_num_draft_tokens) + present(self.draft_front)
 
-    # specs/sglang/engine.yaml:351
+    # specs/sglang/engine.yaml:455
     @cached_property
     def has_frozen_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == frozen_kv_mtp`."""
@@ -2141,7 +3289,7 @@ class Config:
             and self.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
         )
 
-    # specs/sglang/engine.yaml:353
+    # specs/sglang/engine.yaml:457
     @cached_property
     def frozen_width(self) -> int | None:
         """`1 if enable_two_batch_overlap else speculative_eagle_topk`; None unless
@@ -2151,7 +3299,7 @@ class Config:
             return None
         return 1 if self.enable_two_batch_overlap else present(self.speculative_eagle_topk)
 
-    # specs/sglang/engine.yaml:356
+    # specs/sglang/engine.yaml:460
     @cached_property
     def captured_branches(self) -> tuple[int, ...] | None:
         """Rows of the graphs of drafts over frozen key-values, one for every branch of each
@@ -2160,12 +3308,17 @@ class Config:
         if not self.has_frozen_graph:
             return None
         return tuple(
-            min(rows, self.graph_rows) * present(self.speculative_eagle_topk)
-            for rows in present(self.capture_requests)
-            if min(rows, self.graph_rows) * present(self.frozen_width) % self.graph_multiple == 0
+            sorted(
+                {
+                    min(rows, self.graph_rows) * present(self.speculative_eagle_topk)
+                    for rows in present(self.capture_requests)
+                    if min(rows, self.graph_rows) * present(self.frozen_width) % self.graph_multiple
+                    == 0
+                }
+            )
         )
 
-    # specs/sglang/engine.yaml:362
+    # specs/sglang/engine.yaml:466
     @cached_property
     def tracks_mamba_prefixes(self) -> bool:
         """`enable_prefill_graph and mamba_extra_buffer and not disable_radix_cache`."""
@@ -2173,7 +3326,7 @@ class Config:
             self.enable_prefill_graph and self.mamba_extra_buffer and not self.disable_radix_cache
         )
 
-    # specs/sglang/engine.yaml:375
+    # specs/sglang/engine.yaml:479
     @cached_property
     def proxy_ranks(self) -> int:
         """Ranks that the hidden states between pipeline ranks are scattered over."""
@@ -2185,7 +3338,7 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:379
+    # specs/sglang/engine.yaml:483
     @cached_property
     def sync_pads_alike(self) -> bool:
         """Every rank computes the tokens of the largest, whatever that wastes."""
@@ -2193,7 +3346,7 @@ class Config:
             self.moe_a2a_backend == MoeA2aBackend.DEEPEP_V2 and self.deepep_v2_pads_alike
         )
 
-    # specs/sglang/engine.yaml:382
+    # specs/sglang/engine.yaml:486
     @cached_property
     def require_mlp_sync(self) -> bool:
         """`enable_dp_attention or require_gathered_buffer`."""
@@ -2201,80 +3354,103 @@ class Config:
 
 
 _ARGUMENTS: Final = (
-    Argument("max_running_requests", int, "specs/sglang/engine.yaml:45"),
+    Argument("max_running_requests", int, "specs/sglang/engine.yaml:48"),
     Argument(
         "max_total_tokens_target",
         int,
-        "specs/sglang/engine.yaml:48",
+        "specs/sglang/engine.yaml:51",
         base="max_total_tokens",
         worker="target",
     ),
     Argument(
         "max_total_tokens_draft",
         int,
-        "specs/sglang/engine.yaml:48",
+        "specs/sglang/engine.yaml:51",
         base="max_total_tokens",
         worker="draft",
     ),
-    Argument("context_length", int, "specs/sglang/engine.yaml:51"),
-    Argument("chunked_prefill_size", int, "specs/sglang/engine.yaml:53"),
-    Argument("max_prefill_tokens", int, "specs/sglang/engine.yaml:56"),
-    Argument("enable_dynamic_chunking", bool, "specs/sglang/engine.yaml:59"),
-    Argument("enable_mixed_chunk", bool, "specs/sglang/engine.yaml:61"),
-    Argument("page_size", int, "specs/sglang/engine.yaml:63"),
-    Argument("vocab_size", int, "specs/sglang/engine.yaml:65"),
-    Argument("hidden_size", int, "specs/sglang/engine.yaml:67"),
-    Argument("tp_size", int, "specs/sglang/engine.yaml:70"),
-    Argument("dp_size", int, "specs/sglang/engine.yaml:71"),
-    Argument("attn_dp_size", int, "specs/sglang/engine.yaml:72"),
-    Argument("attn_cp_size", int, "specs/sglang/engine.yaml:74"),
-    Argument("pp_size", int, "specs/sglang/engine.yaml:76"),
-    Argument("enable_dp_attention", bool, "specs/sglang/engine.yaml:77"),
-    Argument("cp_strategy", CpStrategy, "specs/sglang/engine.yaml:78"),
-    Argument("moe_a2a_backend", MoeA2aBackend, "specs/sglang/engine.yaml:81"),
-    Argument("moe_dense_tp_size", int, "specs/sglang/engine.yaml:85"),
-    Argument("enable_dp_lm_head", bool, "specs/sglang/engine.yaml:87"),
-    Argument("deepep_v2_pads_alike", bool, "specs/sglang/engine.yaml:88"),
-    Argument("idle_ranks_pad_alike", bool, "specs/sglang/engine.yaml:89"),
-    Argument("custom_all_reduce_tokens", int, "specs/sglang/engine.yaml:91"),
-    Argument("disable_attn_tp_gather", bool, "specs/sglang/engine.yaml:94"),
-    Argument("elastic_world_expanded", bool, "specs/sglang/engine.yaml:95"),
-    Argument("mori_receive_bound", bool, "specs/sglang/engine.yaml:96"),
-    Argument("enable_pdmux", bool, "specs/sglang/engine.yaml:97"),
-    Argument("enable_two_batch_overlap", bool, "specs/sglang/engine.yaml:99"),
-    Argument("hip", bool, "specs/sglang/engine.yaml:101"),
-    Argument("speculative_algorithm", SpeculativeAlgorithm, "specs/sglang/engine.yaml:103"),
-    Argument("speculative_adaptive", bool, "specs/sglang/engine.yaml:106"),
-    Argument("speculative_adaptive_candidates", tuple, "specs/sglang/engine.yaml:109"),
-    Argument("adaptive_draft_tokens", int, "specs/sglang/engine.yaml:112"),
-    Argument("speculative_num_steps", int, "specs/sglang/engine.yaml:116"),
-    Argument("speculative_eagle_topk", int, "specs/sglang/engine.yaml:120"),
-    Argument("speculative_num_draft_tokens", int, "specs/sglang/engine.yaml:123"),
-    Argument("enable_multi_layer_eagle", bool, "specs/sglang/engine.yaml:127"),
-    Argument("dllm_block_size", int, "specs/sglang/engine.yaml:129"),
-    Argument("request_pool_size", int, "specs/sglang/engine.yaml:133"),
-    Argument("enable_decode_graph", bool, "specs/sglang/engine.yaml:136"),
-    Argument("capture_requests", tuple, "specs/sglang/engine.yaml:138"),
-    Argument("enable_prefill_graph", bool, "specs/sglang/engine.yaml:144"),
-    Argument("prefill_graph_backend", PrefillGraphBackend, "specs/sglang/engine.yaml:146"),
-    Argument("capture_tokens", tuple, "specs/sglang/engine.yaml:149"),
-    Argument("full_prefill_max_req", int, "specs/sglang/engine.yaml:156"),
-    Argument("residual_streams", int, "specs/sglang/engine.yaml:161"),
-    Argument("is_multimodal", bool, "specs/sglang/engine.yaml:163"),
-    Argument("disable_radix_cache", bool, "specs/sglang/engine.yaml:164"),
-    Argument("draft_input_size", int, "specs/sglang/engine.yaml:165"),
-    Argument("mamba_conv_length", int, "specs/sglang/engine.yaml:169"),
-    Argument("draft_hidden_size", int, "specs/sglang/engine.yaml:172"),
-    Argument("draft_vocab_size", int, "specs/sglang/engine.yaml:175"),
-    Argument("speculative_use_rejection_sampling", bool, "specs/sglang/engine.yaml:178"),
-    Argument("attention_backend", AttentionBackend, "specs/sglang/engine.yaml:181"),
-    Argument("attention_heads", int, "specs/sglang/engine.yaml:184"),
-    Argument("value_head_size", int, "specs/sglang/engine.yaml:185"),
-    Argument("triton_kv_splits", int, "specs/sglang/engine.yaml:186"),
-    Argument("flashinfer_workspace_bytes", int, "specs/sglang/engine.yaml:189"),
-    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:193"),
-    Argument("max_source_positions", int, "specs/sglang/engine.yaml:195"),
-    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:198"),
-    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:200"),
-    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:203"),
+    Argument("context_length", int, "specs/sglang/engine.yaml:54"),
+    Argument("chunked_prefill_size", int, "specs/sglang/engine.yaml:56"),
+    Argument("max_prefill_tokens", int, "specs/sglang/engine.yaml:59"),
+    Argument("enable_dynamic_chunking", bool, "specs/sglang/engine.yaml:62"),
+    Argument("enable_mixed_chunk", bool, "specs/sglang/engine.yaml:64"),
+    Argument("page_size", int, "specs/sglang/engine.yaml:66"),
+    Argument("vocab_size", int, "specs/sglang/engine.yaml:68"),
+    Argument("hidden_size", int, "specs/sglang/engine.yaml:70"),
+    Argument("tp_size", int, "specs/sglang/engine.yaml:73"),
+    Argument("dp_size", int, "specs/sglang/engine.yaml:74"),
+    Argument("attn_dp_size", int, "specs/sglang/engine.yaml:75"),
+    Argument("attn_cp_size", int, "specs/sglang/engine.yaml:77"),
+    Argument("pp_size", int, "specs/sglang/engine.yaml:79"),
+    Argument("ep_size", int, "specs/sglang/engine.yaml:80"),
+    Argument("enable_dp_attention", bool, "specs/sglang/engine.yaml:81"),
+    Argument("cp_strategy", CpStrategy, "specs/sglang/engine.yaml:82"),
+    Argument("moe_a2a_backend", MoeA2aBackend, "specs/sglang/engine.yaml:85"),
+    Argument("moe_dense_tp_size", int, "specs/sglang/engine.yaml:89"),
+    Argument("enable_dp_lm_head", bool, "specs/sglang/engine.yaml:91"),
+    Argument("deepep_v2_pads_alike", bool, "specs/sglang/engine.yaml:92"),
+    Argument("idle_ranks_pad_alike", bool, "specs/sglang/engine.yaml:93"),
+    Argument("custom_all_reduce_tokens", int, "specs/sglang/engine.yaml:95"),
+    Argument("disable_attn_tp_gather", bool, "specs/sglang/engine.yaml:98"),
+    Argument("elastic_world_expanded", bool, "specs/sglang/engine.yaml:99"),
+    Argument("mori_receive_bound", bool, "specs/sglang/engine.yaml:100"),
+    Argument("attn_tp_rank", int, "specs/sglang/engine.yaml:101"),
+    Argument("latent_attention", bool, "specs/sglang/engine.yaml:102"),
+    Argument("enable_pdmux", bool, "specs/sglang/engine.yaml:104"),
+    Argument("enable_two_batch_overlap", bool, "specs/sglang/engine.yaml:106"),
+    Argument("hip", bool, "specs/sglang/engine.yaml:108"),
+    Argument("speculative_algorithm", SpeculativeAlgorithm, "specs/sglang/engine.yaml:110"),
+    Argument("speculative_adaptive", bool, "specs/sglang/engine.yaml:113"),
+    Argument("speculative_adaptive_candidates", tuple, "specs/sglang/engine.yaml:116"),
+    Argument("adaptive_draft_tokens", int, "specs/sglang/engine.yaml:119"),
+    Argument("speculative_num_steps", int, "specs/sglang/engine.yaml:123"),
+    Argument("speculative_eagle_topk", int, "specs/sglang/engine.yaml:127"),
+    Argument("speculative_num_draft_tokens", int, "specs/sglang/engine.yaml:130"),
+    Argument("enable_multi_layer_eagle", bool, "specs/sglang/engine.yaml:134"),
+    Argument("dllm_block_size", int, "specs/sglang/engine.yaml:136"),
+    Argument("disaggregation_mode", DisaggregationMode, "specs/sglang/engine.yaml:140"),
+    Argument("dllm_input_preparation", bool, "specs/sglang/engine.yaml:143"),
+    Argument("request_pool_size", int, "specs/sglang/engine.yaml:146"),
+    Argument("enable_decode_graph", bool, "specs/sglang/engine.yaml:150"),
+    Argument("disable_cuda_graph_padding", bool, "specs/sglang/engine.yaml:152"),
+    Argument("capture_max_requests", int, "specs/sglang/engine.yaml:154"),
+    Argument("capture_requests", tuple, "specs/sglang/engine.yaml:157"),
+    Argument("enable_prefill_graph", bool, "specs/sglang/engine.yaml:172"),
+    Argument("prefill_graph_backend", PrefillGraphBackend, "specs/sglang/engine.yaml:174"),
+    Argument("capture_max_tokens", int, "specs/sglang/engine.yaml:177"),
+    Argument("capture_tokens", tuple, "specs/sglang/engine.yaml:180"),
+    Argument("full_prefill_max_req", int, "specs/sglang/engine.yaml:190"),
+    Argument("disable_chunked_prefix_cache", bool, "specs/sglang/engine.yaml:195"),
+    Argument("full_prefill_prefix_chunk_tokens", int, "specs/sglang/engine.yaml:198"),
+    Argument("residual_streams", int, "specs/sglang/engine.yaml:202"),
+    Argument("is_multimodal", bool, "specs/sglang/engine.yaml:204"),
+    Argument("disable_radix_cache", bool, "specs/sglang/engine.yaml:205"),
+    Argument("draft_input_size", int, "specs/sglang/engine.yaml:206"),
+    Argument("mamba_conv_length", int, "specs/sglang/engine.yaml:210"),
+    Argument("draft_hidden_size", int, "specs/sglang/engine.yaml:213"),
+    Argument("draft_is_eagle3", bool, "specs/sglang/engine.yaml:216"),
+    Argument("draft_index_topk", int, "specs/sglang/engine.yaml:218"),
+    Argument("draft_vocab_size", int, "specs/sglang/engine.yaml:221"),
+    Argument("speculative_use_rejection_sampling", bool, "specs/sglang/engine.yaml:224"),
+    Argument("enable_deterministic_inference", bool, "specs/sglang/engine.yaml:226"),
+    Argument("enable_lora", bool, "specs/sglang/engine.yaml:228"),
+    Argument("kv_canary", bool, "specs/sglang/engine.yaml:229"),
+    Argument("attention_backend", AttentionBackend, "specs/sglang/engine.yaml:231"),
+    Argument("request_table_extra", int, "specs/sglang/engine.yaml:235"),
+    Argument("sliding_window", int, "specs/sglang/engine.yaml:239"),
+    Argument("attention_heads", int, "specs/sglang/engine.yaml:242"),
+    Argument("value_head_size", int, "specs/sglang/engine.yaml:243"),
+    Argument("flashinfer_workspace_bytes", int, "specs/sglang/engine.yaml:244"),
+    Argument("triton_kv_splits", int, "specs/sglang/engine.yaml:247"),
+    Argument("mla_latent_size", int, "specs/sglang/engine.yaml:250"),
+    Argument("mla_output_size", int, "specs/sglang/engine.yaml:253"),
+    Argument("dsa_pages", bool, "specs/sglang/engine.yaml:256"),
+    Argument("dsa_index_topk", int, "specs/sglang/engine.yaml:258"),
+    Argument("encoder_only_layers", bool, "specs/sglang/engine.yaml:261"),
+    Argument("hybrid_linear", bool, "specs/sglang/engine.yaml:263"),
+    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:266"),
+    Argument("max_source_positions", int, "specs/sglang/engine.yaml:268"),
+    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:271"),
+    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:273"),
+    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:276"),
 )

@@ -81,13 +81,13 @@ def fit_adaptive_verify(config: Config, rows: Rows, adaptive_draft_tokens: int |
         rows.graph_requests,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:52, specs/sglang/transforms.yaml:47
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:54, specs/sglang/transforms.yaml:47
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:54,
+    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:56,
     # specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
@@ -137,13 +137,13 @@ def fit_capture(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:52, specs/sglang/transforms.yaml:47
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:54, specs/sglang/transforms.yaml:47
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:53, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:77
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -152,7 +152,7 @@ def fit_capture(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:54,
+    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:56,
     # specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
@@ -235,13 +235,13 @@ def fit_decode(config: Config, rows: Rows, adaptive_draft_tokens: int | None) ->
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:52, specs/sglang/transforms.yaml:47
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:54, specs/sglang/transforms.yaml:47
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:53, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:77
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -250,7 +250,7 @@ def fit_decode(config: Config, rows: Rows, adaptive_draft_tokens: int | None) ->
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:54,
+    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:56,
     # specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
@@ -333,13 +333,13 @@ def fit_dllm_extend(config: Config, rows: Rows, adaptive_draft_tokens: int | Non
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:52, specs/sglang/transforms.yaml:47
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:54, specs/sglang/transforms.yaml:47
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:53, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:77
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -348,7 +348,7 @@ def fit_dllm_extend(config: Config, rows: Rows, adaptive_draft_tokens: int | Non
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:54,
+    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:56,
     # specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
@@ -388,7 +388,7 @@ def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
         rows.graph_requests,
         rows.gathered_tokens,
     )
-    # mlp_sync_rows: specs/sglang/modes/idle.yaml:8, specs/sglang/transforms.yaml:11
+    # mlp_sync_rows: specs/sglang/modes/idle.yaml:9, specs/sglang/transforms.yaml:11
     if config.require_mlp_sync:
         tokens_per_request = 1
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
@@ -431,13 +431,13 @@ def fit_idle(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> R
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:52, specs/sglang/transforms.yaml:47
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:54, specs/sglang/transforms.yaml:47
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:53, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:77
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -446,7 +446,7 @@ def fit_idle(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> R
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:54,
+    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:56,
     # specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
@@ -531,13 +531,13 @@ def fit_target_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | N
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:52, specs/sglang/transforms.yaml:47
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:54, specs/sglang/transforms.yaml:47
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:53, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:77
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -546,7 +546,7 @@ def fit_target_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | N
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:54,
+    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:56,
     # specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
@@ -679,9 +679,11 @@ class DecodeGraphTargetRunner:
                 | Mode.IDLE
                 | Mode.TARGET_VERIFY
             ):
-                return extents.padded.graph_requests <= max(
-                    present(config.captured)
-                ) and not engine.replaced_embeds(live)
+                return (
+                    extents.padded.graph_requests <= max(present(config.captured))
+                    and not engine.replaced_embeds(live)
+                    and not (config.enable_lora and engine.uncaptured_variant(live))
+                )
             case Mode.CAPTURE:
                 return True
             case _:
@@ -739,12 +741,14 @@ class DecodeGraphTargetRunner:
 
     def _load(self, live: LiveBatch, extents: Extents, copy: bool) -> DecodeGraphTargetBatch:
         match live.mode:
-            case Mode.ADAPTIVE_VERIFY:
+            case Mode.ADAPTIVE_VERIFY | Mode.DECODE:
                 return self._load_adaptive_verify(live, extents, copy)
             case Mode.CAPTURE:
                 return self._load_capturing(live, extents, copy)
-            case Mode.DECODE | Mode.DLLM_EXTEND | Mode.IDLE:
-                return self._load_decode(live, extents, copy)
+            case Mode.DLLM_EXTEND:
+                return self._load_dllm_extend(live, extents, copy)
+            case Mode.IDLE:
+                return self._load_idling(live, extents, copy)
             case Mode.TARGET_VERIFY:
                 return self._load_target_verify(live, extents, copy)
             case _:
@@ -763,7 +767,7 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, pad: bool | Offer, sources: bool
     ) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:112
+        # specs/sglang/engine.yaml:119
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -771,7 +775,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_verify",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:112",
+                place="specs/sglang/engine.yaml:119",
             )
         )
         if config.adaptive:
@@ -780,7 +784,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:112",
+                place="specs/sglang/engine.yaml:119",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_verify.yaml:7
@@ -806,7 +810,7 @@ class DecodeGraphTargetRunner:
         padded_rows = (
             pad.rows if isinstance(pad, Offer) else pad_adaptive_verify(rows) if pad else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:56
+        # specs/sglang/runners/decode_graph.yaml:58
         if pad and padded_rows.graph_requests > max(present(config.captured)):
             raise broken_relation(
                 "adaptive_verify",
@@ -833,7 +837,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:56",
+                place="specs/sglang/runners/decode_graph.yaml:58",
             )
         if pad:
             padded_rows = fit_adaptive_verify(config, padded_rows, adaptive_draft_tokens)
@@ -873,7 +877,7 @@ class DecodeGraphTargetRunner:
     # specs/sglang/modes/capture.yaml:1
     def _extents_capture(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:112
+        # specs/sglang/engine.yaml:119
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -881,7 +885,7 @@ class DecodeGraphTargetRunner:
                 "capture",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:112",
+                place="specs/sglang/engine.yaml:119",
             )
         )
         if config.adaptive:
@@ -890,7 +894,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:112",
+                place="specs/sglang/engine.yaml:119",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/capture.yaml:7
@@ -969,7 +973,7 @@ class DecodeGraphTargetRunner:
     def _extents_decode(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:112
+            # specs/sglang/engine.yaml:119
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -977,7 +981,7 @@ class DecodeGraphTargetRunner:
                     "decode",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:112",
+                    place="specs/sglang/engine.yaml:119",
                 )
             )
             if config.adaptive:
@@ -986,7 +990,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:112",
+                    place="specs/sglang/engine.yaml:119",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/decode.yaml:7
@@ -1005,7 +1009,9 @@ class DecodeGraphTargetRunner:
                 )
             rows = live_decode(config, requests)
             if sources:
-                self._check_sources_decode(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_adaptive_verify(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
@@ -1017,7 +1023,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:56
+        # specs/sglang/runners/decode_graph.yaml:58
         if pad and padded_rows.graph_requests > max(present(config.captured)):
             raise broken_relation(
                 "decode",
@@ -1044,7 +1050,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:56",
+                place="specs/sglang/runners/decode_graph.yaml:58",
             )
         if pad:
             padded_rows = fit_decode(config, padded_rows, adaptive_draft_tokens)
@@ -1083,7 +1089,7 @@ class DecodeGraphTargetRunner:
     def _extents_dllm_extend(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:112
+            # specs/sglang/engine.yaml:119
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1091,7 +1097,7 @@ class DecodeGraphTargetRunner:
                     "dllm_extend",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:112",
+                    place="specs/sglang/engine.yaml:119",
                 )
             )
             if config.adaptive:
@@ -1100,7 +1106,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:112",
+                    place="specs/sglang/engine.yaml:119",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/dllm_extend.yaml:7
@@ -1122,7 +1128,7 @@ class DecodeGraphTargetRunner:
                 )
             rows = live_dllm_extend(config, requests)
             if sources:
-                self._check_sources_decode(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_dllm_extend(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
@@ -1134,7 +1140,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:56
+        # specs/sglang/runners/decode_graph.yaml:58
         if pad and padded_rows.graph_requests > max(present(config.captured)):
             raise broken_relation(
                 "dllm_extend",
@@ -1161,7 +1167,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:56",
+                place="specs/sglang/runners/decode_graph.yaml:58",
             )
         if pad:
             padded_rows = fit_dllm_extend(config, padded_rows, adaptive_draft_tokens)
@@ -1200,7 +1206,7 @@ class DecodeGraphTargetRunner:
     def _extents_idle(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:112
+            # specs/sglang/engine.yaml:119
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1208,7 +1214,7 @@ class DecodeGraphTargetRunner:
                     "idle",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:112",
+                    place="specs/sglang/engine.yaml:119",
                 )
             )
             if config.adaptive:
@@ -1217,12 +1223,12 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:112",
+                    place="specs/sglang/engine.yaml:119",
                     listed="speculative_adaptive_candidates",
                 )
             rows = live_idle()
             if sources:
-                self._check_sources_decode(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_idling(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
@@ -1234,7 +1240,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:56
+        # specs/sglang/runners/decode_graph.yaml:58
         if pad and padded_rows.graph_requests > max(present(config.captured)):
             raise broken_relation(
                 "idle",
@@ -1261,7 +1267,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:56",
+                place="specs/sglang/runners/decode_graph.yaml:58",
             )
         if pad:
             padded_rows = fit_idle(config, padded_rows, adaptive_draft_tokens)
@@ -1300,7 +1306,7 @@ class DecodeGraphTargetRunner:
     def _extents_target_verify(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:112
+            # specs/sglang/engine.yaml:119
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1308,7 +1314,7 @@ class DecodeGraphTargetRunner:
                     "target_verify",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:112",
+                    place="specs/sglang/engine.yaml:119",
                 )
             )
             if config.adaptive:
@@ -1317,7 +1323,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:112",
+                    place="specs/sglang/engine.yaml:119",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/target_verify.yaml:7
@@ -1353,7 +1359,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:56
+        # specs/sglang/runners/decode_graph.yaml:58
         if pad and padded_rows.graph_requests > max(present(config.captured)):
             raise broken_relation(
                 "target_verify",
@@ -1380,7 +1386,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:56",
+                place="specs/sglang/runners/decode_graph.yaml:58",
             )
         if pad:
             padded_rows = fit_target_verify(config, padded_rows, adaptive_draft_tokens)
@@ -1521,10 +1527,10 @@ class DecodeGraphTargetRunner:
                 into=registry.encoder_lens,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:36",
-                accepts=(torch.int64,),
+                accepts=(torch.int32, torch.int64),
                 known=known,
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -1533,10 +1539,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
                 known=known,
             )
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -1545,10 +1551,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:42",
+                place="specs/sglang/slots.yaml:43",
                 known=known,
             )
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -1559,11 +1565,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -1574,11 +1580,89 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:63
+        # specs/sglang/slots.yaml:52
+        if registry.ngram_out_column_starts is not None and (
+            live.ngram_out_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_out_column_starts",
+                live.ngram_out_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_out_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:52",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:55
+        if registry.ngram_out_req_lens is not None and (
+            live.ngram_out_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_out_req_lens",
+                live.ngram_out_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_out_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:55",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:58
+        if registry.ngram_skip_update is not None and (
+            live.ngram_skip_update is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_skip_update",
+                live.ngram_skip_update,
+                shape=(rows.requests,),
+                into=registry.ngram_skip_update,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:58",
+            )
+        # specs/sglang/slots.yaml:61
+        if registry.canary_request_ids is not None and (
+            live.request_ids is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "canary_request_ids",
+                live.request_ids,
+                shape=(rows.requests,),
+                into=registry.canary_request_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:61",
+            )
+        # specs/sglang/slots.yaml:64
+        if registry.canary_bootstrap_rooms is not None and (
+            live.bootstrap_rooms is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "canary_bootstrap_rooms",
+                live.bootstrap_rooms,
+                shape=(rows.requests,),
+                into=registry.canary_bootstrap_rooms,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:64",
+            )
+        # specs/sglang/slots.yaml:67
+        if registry.dllm_input_state is not None and live.dllm_input_state is not None:
+            check_source(
+                mode,
+                "dllm_input_state",
+                live.dllm_input_state,
+                shape=(rows.tokens, config.hidden_size),
+                into=registry.dllm_input_state,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:67",
+            )
+        # specs/sglang/slots.yaml:86
         if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
             check_source(
                 mode,
@@ -1587,9 +1671,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.proxy_tokens, config.hidden_size * config.residual_streams),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:63",
+                place="specs/sglang/slots.yaml:86",
             )
-        # specs/sglang/slots.yaml:66
+        # specs/sglang/slots.yaml:89
         if registry.pipeline_residual is not None and live.pipeline_residual is not None:
             check_source(
                 mode,
@@ -1598,7 +1682,7 @@ class DecodeGraphTargetRunner:
                 shape=(rows.proxy_tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:66",
+                place="specs/sglang/slots.yaml:89",
             )
         if self.debug.values:
             self._check_values_adaptive_verify(live, mode)
@@ -1606,7 +1690,7 @@ class DecodeGraphTargetRunner:
     def _load_adaptive_verify(
         self, live: LiveBatch, extents: Extents, copy: bool
     ) -> DecodeGraphTargetBatch:
-        """The slots of adaptive_verify."""
+        """The slots of adaptive_verify, decode."""
         config = self.config
         mode = live.mode.value
         rows, padded = extents.rows, extents.padded
@@ -1627,6 +1711,16 @@ class DecodeGraphTargetRunner:
             None if views.ngram_column_starts is None else live.ngram_column_starts
         )
         ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
+        ngram_out_column_starts = (
+            None if views.ngram_out_column_starts is None else live.ngram_out_column_starts
+        )
+        ngram_out_req_lens = None if views.ngram_out_req_lens is None else live.ngram_out_req_lens
+        ngram_skip_update = None if views.ngram_skip_update is None else live.ngram_skip_update
+        canary_request_ids = None if views.canary_request_ids is None else live.request_ids
+        canary_bootstrap_rooms = (
+            None if views.canary_bootstrap_rooms is None else live.bootstrap_rooms
+        )
+        dllm_input_state = None if views.dllm_input_state is None else live.dllm_input_state
         pipeline_hidden_states = (
             None if views.pipeline_hidden_states is None else live.pipeline_hidden_states
         )
@@ -1663,23 +1757,7 @@ class DecodeGraphTargetRunner:
                 proxy_tokens=padded.proxy_tokens,
                 live_gathered_tokens=rows.gathered_tokens,
                 gathered_tokens=padded.gathered_tokens,
-                page_table=views.page_table,
-                cache_seqlens=views.cache_seqlens,
-                cu_seqlens_q=views.cu_seqlens_q,
-                cu_seqlens_k=views.cu_seqlens_k,
-                triton_kv_indptr=views.triton_kv_indptr,
-                triton_qo_indptr=views.triton_qo_indptr,
-                triton_mask_indptr=views.triton_mask_indptr,
-                triton_kv_indices=views.triton_kv_indices,
-                triton_num_kv_splits=views.triton_num_kv_splits,
-                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-                flashinfer_last_page_len=views.flashinfer_last_page_len,
-                flashinfer_kv_indices=views.flashinfer_kv_indices,
-                flashinfer_cross_kv_indptr=views.flashinfer_cross_kv_indptr,
-                flashinfer_cross_qo_indptr=views.flashinfer_cross_qo_indptr,
-                flashinfer_cross_kv_indices=views.flashinfer_cross_kv_indices,
-                flashinfer_custom_mask=views.flashinfer_custom_mask,
+                flashinfer_workspace=views.flashinfer_workspace,
                 graph_input_embeds=views.graph_input_embeds,
                 input_ids=input_ids,
                 positions=positions,
@@ -1693,13 +1771,34 @@ class DecodeGraphTargetRunner:
                 mamba_track_mask=mamba_track_mask,
                 ngram_column_starts=ngram_column_starts,
                 ngram_req_lens=ngram_req_lens,
+                ngram_out_column_starts=ngram_out_column_starts,
+                ngram_out_req_lens=ngram_out_req_lens,
+                ngram_skip_update=ngram_skip_update,
+                canary_request_ids=canary_request_ids,
+                canary_bootstrap_rooms=canary_bootstrap_rooms,
+                dllm_input_state=dllm_input_state,
                 global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
                 global_num_tokens_for_logprob=torch.full_like(
                     views.global_num_tokens_for_logprob, padded.tokens
                 ),
+                graph_logits=views.graph_logits,
                 pipeline_hidden_states=pipeline_hidden_states,
                 pipeline_residual=pipeline_residual,
-                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                num_token_non_padded=None
+                if views.num_token_non_padded is None
+                else torch.full_like(
+                    views.num_token_non_padded,
+                    max(
+                        0,
+                        min(
+                            rows.tokens
+                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                            padded.tokens // config.attn_tp_size,
+                        ),
+                    )
+                    if config.routes_shares
+                    else rows.tokens,
+                ),
                 first_num_token_non_padded=None
                 if views.first_num_token_non_padded is None
                 else torch.full_like(
@@ -1710,36 +1809,69 @@ class DecodeGraphTargetRunner:
                 else torch.full_like(
                     views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
                 ),
+                dsa_page_table=views.dsa_page_table,
+                dsa_cache_seqlens=views.dsa_cache_seqlens,
+                dsa_kv_indptr=views.dsa_kv_indptr,
+                dsa_kv_indices=views.dsa_kv_indices,
+                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+                flashinfer_last_page_len=views.flashinfer_last_page_len,
+                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+                flashinfer_kv_indices=views.flashinfer_kv_indices,
+                flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+                flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+                flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+                flashinfer_custom_mask=views.flashinfer_custom_mask,
+                linear_state_indices=views.linear_state_indices,
+                linear_query_start=views.linear_query_start,
+                linear_verify_indices=views.linear_verify_indices,
+                mla_kv_indptr=views.mla_kv_indptr,
+                mla_qo_indptr=views.mla_qo_indptr,
+                mla_kv_indices=views.mla_kv_indices,
+                mla_kv_lens=views.mla_kv_lens,
+                mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+                mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+                mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+                mla_block_table=views.mla_block_table,
+                mla_padded_q=views.mla_padded_q,
+                mla_unpadded_output=views.mla_unpadded_output,
+                page_table=views.page_table,
+                window_page_table=views.window_page_table,
+                encoder_page_table=views.encoder_page_table,
+                cache_seqlens=views.cache_seqlens,
+                cu_seqlens_q=views.cu_seqlens_q,
+                cu_seqlens_k=views.cu_seqlens_k,
+                scheduler_metadata=views.scheduler_metadata,
+                strided_indices=views.strided_indices,
+                all_token_page_table=views.all_token_page_table,
+                triton_kv_indptr=views.triton_kv_indptr,
+                triton_window_kv_indptr=views.triton_window_kv_indptr,
+                triton_qo_indptr=views.triton_qo_indptr,
+                triton_mask_indptr=views.triton_mask_indptr,
+                triton_kv_indices=views.triton_kv_indices,
+                triton_window_kv_indices=views.triton_window_kv_indices,
+                triton_window_cache_loc=views.triton_window_cache_loc,
+                triton_num_kv_splits=views.triton_num_kv_splits,
+                triton_attn_logits=views.triton_attn_logits,
+                triton_attn_lse=views.triton_attn_lse,
                 verify_mask=None,
-                triton_attn_logits=None,
-                triton_attn_lse=None,
-                flashinfer_workspace=None,
+                aux_hidden_states=None,
                 custom_mask=None,
-                graph_logits=None,
+                linear_next_token=None,
+                linear_next_sibling=None,
+                linear_parent=None,
+                tree_page_table=None,
+                tree_cache_seqlens=None,
+                tree_window_page_table=None,
                 input_embeds=live.input_embeds,
             )
         if self.debug.claims:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_adaptive_verify(live)
-        # specs/sglang/backends/target.yaml:4
-        # specs/sglang/backends/target.yaml:7
-        # specs/sglang/backends/target.yaml:10
-        # specs/sglang/backends/target.yaml:13
-        # specs/sglang/backends/target.yaml:20
-        # specs/sglang/backends/target.yaml:23
-        # specs/sglang/backends/target.yaml:26
-        # specs/sglang/backends/target.yaml:29
-        # specs/sglang/backends/target.yaml:40
-        # specs/sglang/backends/target.yaml:43
-        # specs/sglang/backends/target.yaml:46
-        # specs/sglang/backends/target.yaml:49
-        # specs/sglang/backends/target.yaml:52
-        # specs/sglang/backends/target.yaml:55
-        # specs/sglang/backends/target.yaml:59
-        # specs/sglang/backends/target.yaml:63
-        # specs/sglang/backends/target.yaml:67
-        # specs/sglang/backends/target.yaml:74
+        # specs/sglang/backends/flashinfer.yaml:67
+        # specs/sglang/backends/prepared.yaml:3
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -1766,38 +1898,115 @@ class DecodeGraphTargetRunner:
                 rows.requests,
                 present(config.max_source_positions),
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if views.mamba_track_indices is not None and mamba_track_indices is not None:
             load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if views.mamba_track_mask is not None and mamba_track_mask is not None:
             load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if views.ngram_column_starts is not None:
             load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:51
+        # specs/sglang/slots.yaml:52
+        if views.ngram_out_column_starts is not None:
+            load_rows(views.ngram_out_column_starts, ngram_out_column_starts, rows.requests, None)
+        # specs/sglang/slots.yaml:55
+        if views.ngram_out_req_lens is not None:
+            load_rows(views.ngram_out_req_lens, ngram_out_req_lens, rows.requests, None)
+        # specs/sglang/slots.yaml:58
+        if views.ngram_skip_update is not None:
+            load_rows(views.ngram_skip_update, ngram_skip_update, rows.requests, None)
+        # specs/sglang/slots.yaml:61
+        if views.canary_request_ids is not None:
+            load_rows(views.canary_request_ids, canary_request_ids, rows.requests, 0)
+        # specs/sglang/slots.yaml:64
+        if views.canary_bootstrap_rooms is not None:
+            load_rows(views.canary_bootstrap_rooms, canary_bootstrap_rooms, rows.requests, -1)
+        # specs/sglang/slots.yaml:67
+        if views.dllm_input_state is not None and dllm_input_state is not None:
+            load_rows(views.dllm_input_state, dllm_input_state, rows.tokens, None)
+        # specs/sglang/slots.yaml:74
         write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:54
+        # specs/sglang/slots.yaml:77
         write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:63
+        # specs/sglang/slots.yaml:83
+        # specs/sglang/slots.yaml:86
         if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
             load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.proxy_tokens, None)
-        # specs/sglang/slots.yaml:66
+        # specs/sglang/slots.yaml:89
         if views.pipeline_residual is not None and pipeline_residual is not None:
             load_rows(views.pipeline_residual, pipeline_residual, rows.proxy_tokens, None)
-        # specs/sglang/slots.yaml:212
-        write_scalar(views.num_token_non_padded, rows.tokens)
-        # specs/sglang/slots.yaml:216
+        # specs/sglang/slots.yaml:316
+        if views.num_token_non_padded is not None:
+            write_scalar(
+                views.num_token_non_padded,
+                max(
+                    0,
+                    min(
+                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                        padded.tokens // config.attn_tp_size,
+                    ),
+                )
+                if config.routes_shares
+                else rows.tokens,
+            )
+        # specs/sglang/slots.yaml:326
         if views.first_num_token_non_padded is not None:
             write_scalar(views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens))
-        # specs/sglang/slots.yaml:219
+        # specs/sglang/slots.yaml:329
         if views.second_num_token_non_padded is not None:
             write_scalar(
                 views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
             )
+        # specs/sglang/backends/dsa.yaml:15
+        # specs/sglang/backends/dsa.yaml:18
+        # specs/sglang/backends/dsa.yaml:20
+        # specs/sglang/backends/dsa.yaml:23
+        # specs/sglang/backends/flashinfer.yaml:16
+        # specs/sglang/backends/flashinfer.yaml:19
+        # specs/sglang/backends/flashinfer.yaml:21
+        # specs/sglang/backends/flashinfer.yaml:23
+        # specs/sglang/backends/flashinfer.yaml:26
+        # specs/sglang/backends/flashinfer.yaml:35
+        # specs/sglang/backends/flashinfer.yaml:38
+        # specs/sglang/backends/flashinfer.yaml:41
+        # specs/sglang/backends/flashinfer.yaml:45
+        # specs/sglang/backends/flashinfer.yaml:48
+        # specs/sglang/backends/hybrid_linear.yaml:8
+        # specs/sglang/backends/hybrid_linear.yaml:11
+        # specs/sglang/backends/hybrid_linear.yaml:13
+        # specs/sglang/backends/mla.yaml:19
+        # specs/sglang/backends/mla.yaml:22
+        # specs/sglang/backends/mla.yaml:30
+        # specs/sglang/backends/mla.yaml:33
+        # specs/sglang/backends/mla.yaml:34
+        # specs/sglang/backends/mla.yaml:37
+        # specs/sglang/backends/mla.yaml:40
+        # specs/sglang/backends/mla.yaml:48
+        # specs/sglang/backends/mla.yaml:51
+        # specs/sglang/backends/mla.yaml:54
+        # specs/sglang/backends/page_tables.yaml:20
+        # specs/sglang/backends/page_tables.yaml:22
+        # specs/sglang/backends/page_tables.yaml:25
+        # specs/sglang/backends/page_tables.yaml:28
+        # specs/sglang/backends/page_tables.yaml:30
+        # specs/sglang/backends/page_tables.yaml:33
+        # specs/sglang/backends/page_tables.yaml:35
+        # specs/sglang/backends/page_tables.yaml:38
+        # specs/sglang/backends/page_tables.yaml:65
+        # specs/sglang/backends/triton.yaml:11
+        # specs/sglang/backends/triton.yaml:14
+        # specs/sglang/backends/triton.yaml:17
+        # specs/sglang/backends/triton.yaml:19
+        # specs/sglang/backends/triton.yaml:27
+        # specs/sglang/backends/triton.yaml:31
+        # specs/sglang/backends/triton.yaml:35
+        # specs/sglang/backends/triton.yaml:39
+        # specs/sglang/backends/triton.yaml:59
+        # specs/sglang/backends/triton.yaml:62
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
             live_requests=rows.requests,
@@ -1820,23 +2029,7 @@ class DecodeGraphTargetRunner:
             proxy_tokens=padded.proxy_tokens,
             live_gathered_tokens=rows.gathered_tokens,
             gathered_tokens=padded.gathered_tokens,
-            page_table=views.page_table,
-            cache_seqlens=views.cache_seqlens,
-            cu_seqlens_q=views.cu_seqlens_q,
-            cu_seqlens_k=views.cu_seqlens_k,
-            triton_kv_indptr=views.triton_kv_indptr,
-            triton_qo_indptr=views.triton_qo_indptr,
-            triton_mask_indptr=views.triton_mask_indptr,
-            triton_kv_indices=views.triton_kv_indices,
-            triton_num_kv_splits=views.triton_num_kv_splits,
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
-            flashinfer_kv_indices=views.flashinfer_kv_indices,
-            flashinfer_cross_kv_indptr=views.flashinfer_cross_kv_indptr,
-            flashinfer_cross_qo_indptr=views.flashinfer_cross_qo_indptr,
-            flashinfer_cross_kv_indices=views.flashinfer_cross_kv_indices,
-            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            flashinfer_workspace=views.flashinfer_workspace,
             graph_input_embeds=views.graph_input_embeds,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
@@ -1852,8 +2045,15 @@ class DecodeGraphTargetRunner:
             mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
             ngram_column_starts=views.ngram_column_starts,
             ngram_req_lens=views.ngram_req_lens,
+            ngram_out_column_starts=views.ngram_out_column_starts,
+            ngram_out_req_lens=views.ngram_out_req_lens,
+            ngram_skip_update=views.ngram_skip_update,
+            canary_request_ids=views.canary_request_ids,
+            canary_bootstrap_rooms=views.canary_bootstrap_rooms,
+            dllm_input_state=views.dllm_input_state if dllm_input_state is not None else None,
             global_num_tokens=views.global_num_tokens,
             global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
+            graph_logits=views.graph_logits,
             pipeline_hidden_states=views.pipeline_hidden_states
             if pipeline_hidden_states is not None
             else None,
@@ -1861,12 +2061,61 @@ class DecodeGraphTargetRunner:
             num_token_non_padded=views.num_token_non_padded,
             first_num_token_non_padded=views.first_num_token_non_padded,
             second_num_token_non_padded=views.second_num_token_non_padded,
+            dsa_page_table=views.dsa_page_table,
+            dsa_cache_seqlens=views.dsa_cache_seqlens,
+            dsa_kv_indptr=views.dsa_kv_indptr,
+            dsa_kv_indices=views.dsa_kv_indices,
+            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            flashinfer_kv_indices=views.flashinfer_kv_indices,
+            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            linear_state_indices=views.linear_state_indices,
+            linear_query_start=views.linear_query_start,
+            linear_verify_indices=views.linear_verify_indices,
+            mla_kv_indptr=views.mla_kv_indptr,
+            mla_qo_indptr=views.mla_qo_indptr,
+            mla_kv_indices=views.mla_kv_indices,
+            mla_kv_lens=views.mla_kv_lens,
+            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+            mla_block_table=views.mla_block_table,
+            mla_padded_q=views.mla_padded_q,
+            mla_unpadded_output=views.mla_unpadded_output,
+            page_table=views.page_table,
+            window_page_table=views.window_page_table,
+            encoder_page_table=views.encoder_page_table,
+            cache_seqlens=views.cache_seqlens,
+            cu_seqlens_q=views.cu_seqlens_q,
+            cu_seqlens_k=views.cu_seqlens_k,
+            scheduler_metadata=views.scheduler_metadata,
+            strided_indices=views.strided_indices,
+            all_token_page_table=views.all_token_page_table,
+            triton_kv_indptr=views.triton_kv_indptr,
+            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_qo_indptr=views.triton_qo_indptr,
+            triton_mask_indptr=views.triton_mask_indptr,
+            triton_kv_indices=views.triton_kv_indices,
+            triton_window_kv_indices=views.triton_window_kv_indices,
+            triton_window_cache_loc=views.triton_window_cache_loc,
+            triton_num_kv_splits=views.triton_num_kv_splits,
+            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_lse=views.triton_attn_lse,
             verify_mask=None,
-            triton_attn_logits=None,
-            triton_attn_lse=None,
-            flashinfer_workspace=None,
+            aux_hidden_states=None,
             custom_mask=None,
-            graph_logits=None,
+            linear_next_token=None,
+            linear_next_sibling=None,
+            linear_parent=None,
+            tree_page_table=None,
+            tree_cache_seqlens=None,
+            tree_window_page_table=None,
             input_embeds=live.input_embeds,
         )
         if self.debug.poison:
@@ -1958,7 +2207,7 @@ class DecodeGraphTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -1967,7 +2216,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -1976,28 +2225,51 @@ class DecodeGraphTargetRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
+            )
+        if (
+            registry.ngram_out_column_starts is not None
+            and live.ngram_out_column_starts is not None
+        ):
+            check_values(
+                mode,
+                "ngram_out_column_starts",
+                live.ngram_out_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:52",
+            )
+        if registry.ngram_out_req_lens is not None and live.ngram_out_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_out_req_lens",
+                live.ngram_out_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:55",
+            )
+        if registry.canary_request_ids is not None and live.request_ids is not None:
+            check_values(
+                mode,
+                "canary_request_ids",
+                live.request_ids,
+                0,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:61",
+            )
+        if registry.canary_bootstrap_rooms is not None and live.bootstrap_rooms is not None:
+            check_values(
+                mode,
+                "canary_bootstrap_rooms",
+                live.bootstrap_rooms,
+                -1,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:64",
             )
 
     def _poison_adaptive_verify(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
-        poison_around(self.registry.page_table, None)
-        poison_around(self.registry.cache_seqlens, None)
-        poison_around(self.registry.cu_seqlens_q, None)
-        poison_around(self.registry.cu_seqlens_k, None)
-        poison_around(self.registry.triton_kv_indptr, None)
-        poison_around(self.registry.triton_qo_indptr, None)
-        poison_around(self.registry.triton_mask_indptr, None)
-        poison_around(self.registry.triton_kv_indices, None)
-        poison_around(self.registry.triton_num_kv_splits, None)
-        poison_around(self.registry.flashinfer_kv_indptr, None)
-        poison_around(self.registry.flashinfer_qo_indptr, None)
-        poison_around(self.registry.flashinfer_last_page_len, None)
-        poison_around(self.registry.flashinfer_kv_indices, None)
-        poison_around(self.registry.flashinfer_cross_kv_indptr, None)
-        poison_around(self.registry.flashinfer_cross_qo_indptr, None)
-        poison_around(self.registry.flashinfer_cross_kv_indices, None)
-        poison_around(self.registry.flashinfer_custom_mask, None)
+        poison_around(self.registry.flashinfer_workspace, None)
         poison_around(self.registry.graph_input_embeds, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
@@ -2011,19 +2283,75 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
         poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
         poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
+        poison_around(self.registry.ngram_out_column_starts, live.ngram_out_column_starts)
+        poison_around(self.registry.ngram_out_req_lens, live.ngram_out_req_lens)
+        poison_around(self.registry.ngram_skip_update, live.ngram_skip_update)
+        poison_around(self.registry.canary_request_ids, live.request_ids)
+        poison_around(self.registry.canary_bootstrap_rooms, live.bootstrap_rooms)
+        poison_around(self.registry.dllm_input_state, live.dllm_input_state)
         poison_around(self.registry.global_num_tokens, None)
         poison_around(self.registry.global_num_tokens_for_logprob, None)
+        poison_around(self.registry.graph_logits, None)
         poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
         poison_around(self.registry.pipeline_residual, live.pipeline_residual)
         poison_around(self.registry.num_token_non_padded, None)
         poison_around(self.registry.first_num_token_non_padded, None)
         poison_around(self.registry.second_num_token_non_padded, None)
-        poison_around(self.registry.verify_mask, None)
+        poison_around(self.registry.dsa_page_table, None)
+        poison_around(self.registry.dsa_cache_seqlens, None)
+        poison_around(self.registry.dsa_kv_indptr, None)
+        poison_around(self.registry.dsa_kv_indices, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_second_kv_indptr, None)
+        poison_around(self.registry.flashinfer_second_qo_indptr, None)
+        poison_around(self.registry.flashinfer_kv_indices, None)
+        poison_around(self.registry.flashinfer_second_kv_indices, None)
+        poison_around(self.registry.flashinfer_window_cache_loc, None)
+        poison_around(self.registry.flashinfer_mask_indptr, None)
+        poison_around(self.registry.flashinfer_custom_mask, None)
+        poison_around(self.registry.linear_state_indices, None)
+        poison_around(self.registry.linear_query_start, None)
+        poison_around(self.registry.linear_verify_indices, None)
+        poison_around(self.registry.mla_kv_indptr, None)
+        poison_around(self.registry.mla_qo_indptr, None)
+        poison_around(self.registry.mla_kv_indices, None)
+        poison_around(self.registry.mla_kv_lens, None)
+        poison_around(self.registry.mla_kv_indptr_cpu, None)
+        poison_around(self.registry.mla_qo_indptr_cpu, None)
+        poison_around(self.registry.mla_kv_lens_cpu, None)
+        poison_around(self.registry.mla_block_table, None)
+        poison_around(self.registry.mla_padded_q, None)
+        poison_around(self.registry.mla_unpadded_output, None)
+        poison_around(self.registry.page_table, None)
+        poison_around(self.registry.window_page_table, None)
+        poison_around(self.registry.encoder_page_table, None)
+        poison_around(self.registry.cache_seqlens, None)
+        poison_around(self.registry.cu_seqlens_q, None)
+        poison_around(self.registry.cu_seqlens_k, None)
+        poison_around(self.registry.scheduler_metadata, None)
+        poison_around(self.registry.strided_indices, None)
+        poison_around(self.registry.all_token_page_table, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_window_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
+        poison_around(self.registry.triton_kv_indices, None)
+        poison_around(self.registry.triton_window_kv_indices, None)
+        poison_around(self.registry.triton_window_cache_loc, None)
+        poison_around(self.registry.triton_num_kv_splits, None)
         poison_around(self.registry.triton_attn_logits, None)
         poison_around(self.registry.triton_attn_lse, None)
-        poison_around(self.registry.flashinfer_workspace, None)
+        poison_around(self.registry.verify_mask, None)
+        poison_around(self.registry.aux_hidden_states, None)
         poison_around(self.registry.custom_mask, None)
-        poison_around(self.registry.graph_logits, None)
+        poison_around(self.registry.linear_next_token, None)
+        poison_around(self.registry.linear_next_sibling, None)
+        poison_around(self.registry.linear_parent, None)
+        poison_around(self.registry.tree_page_table, None)
+        poison_around(self.registry.tree_cache_seqlens, None)
+        poison_around(self.registry.tree_window_page_table, None)
 
     def _require_unpoisoned_adaptive_verify(self, batch: DecodeGraphTargetBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
@@ -2062,11 +2390,25 @@ class DecodeGraphTargetRunner:
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+            )
+        if batch.canary_request_ids is not None:
+            require_unpoisoned(
+                mode,
+                "canary_request_ids",
+                batch.canary_request_ids,
+                place="specs/sglang/slots.yaml:61",
+            )
+        if batch.canary_bootstrap_rooms is not None:
+            require_unpoisoned(
+                mode,
+                "canary_bootstrap_rooms",
+                batch.canary_bootstrap_rooms,
+                place="specs/sglang/slots.yaml:64",
             )
 
     def _check_sources_capturing(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -2175,10 +2517,10 @@ class DecodeGraphTargetRunner:
                 into=registry.encoder_lens,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:36",
-                accepts=(torch.int64,),
+                accepts=(torch.int32, torch.int64),
                 known=known,
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -2187,10 +2529,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
                 known=known,
             )
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -2199,10 +2541,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:42",
+                place="specs/sglang/slots.yaml:43",
                 known=known,
             )
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -2213,11 +2555,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -2228,11 +2570,95 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:57
+        # specs/sglang/slots.yaml:52
+        if registry.ngram_out_column_starts is not None and (
+            live.ngram_out_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_out_column_starts",
+                live.ngram_out_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_out_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:52",
+                accepts=(torch.int64,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:55
+        if registry.ngram_out_req_lens is not None and (
+            live.ngram_out_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_out_req_lens",
+                live.ngram_out_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_out_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:55",
+                accepts=(torch.int64,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:58
+        if registry.ngram_skip_update is not None and (
+            live.ngram_skip_update is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_skip_update",
+                live.ngram_skip_update,
+                shape=(rows.requests,),
+                into=registry.ngram_skip_update,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:58",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:61
+        if registry.canary_request_ids is not None and (
+            live.request_ids is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "canary_request_ids",
+                live.request_ids,
+                shape=(rows.requests,),
+                into=registry.canary_request_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:61",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:64
+        if registry.canary_bootstrap_rooms is not None and (
+            live.bootstrap_rooms is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "canary_bootstrap_rooms",
+                live.bootstrap_rooms,
+                shape=(rows.requests,),
+                into=registry.canary_bootstrap_rooms,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:64",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:67
+        if registry.dllm_input_state is not None and live.dllm_input_state is not None:
+            check_source(
+                mode,
+                "dllm_input_state",
+                live.dllm_input_state,
+                shape=(rows.tokens, config.hidden_size),
+                into=registry.dllm_input_state,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:67",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:80
         if live.custom_mask is not None:
             check_source(
                 mode,
@@ -2241,10 +2667,10 @@ class DecodeGraphTargetRunner:
                 shape=((rows.requests * config.sequence_fill + rows.tokens) * config.target_width,),
                 into=registry.custom_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:57",
+                place="specs/sglang/slots.yaml:80",
                 known=known,
             )
-        # specs/sglang/slots.yaml:63
+        # specs/sglang/slots.yaml:86
         if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
             check_source(
                 mode,
@@ -2253,10 +2679,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.proxy_tokens, config.hidden_size * config.residual_streams),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:63",
+                place="specs/sglang/slots.yaml:86",
                 known=known,
             )
-        # specs/sglang/slots.yaml:66
+        # specs/sglang/slots.yaml:89
         if registry.pipeline_residual is not None and live.pipeline_residual is not None:
             check_source(
                 mode,
@@ -2265,7 +2691,7 @@ class DecodeGraphTargetRunner:
                 shape=(rows.proxy_tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:66",
+                place="specs/sglang/slots.yaml:89",
                 known=known,
             )
         if self.debug.values:
@@ -2295,6 +2721,16 @@ class DecodeGraphTargetRunner:
             None if views.ngram_column_starts is None else live.ngram_column_starts
         )
         ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
+        ngram_out_column_starts = (
+            None if views.ngram_out_column_starts is None else live.ngram_out_column_starts
+        )
+        ngram_out_req_lens = None if views.ngram_out_req_lens is None else live.ngram_out_req_lens
+        ngram_skip_update = None if views.ngram_skip_update is None else live.ngram_skip_update
+        canary_request_ids = None if views.canary_request_ids is None else live.request_ids
+        canary_bootstrap_rooms = (
+            None if views.canary_bootstrap_rooms is None else live.bootstrap_rooms
+        )
+        dllm_input_state = None if views.dllm_input_state is None else live.dllm_input_state
         custom_mask = live.custom_mask
         pipeline_hidden_states = (
             None if views.pipeline_hidden_states is None else live.pipeline_hidden_states
@@ -2332,28 +2768,9 @@ class DecodeGraphTargetRunner:
                 proxy_tokens=padded.proxy_tokens,
                 live_gathered_tokens=rows.gathered_tokens,
                 gathered_tokens=padded.gathered_tokens,
-                page_table=views.page_table,
-                cache_seqlens=views.cache_seqlens,
-                cu_seqlens_q=views.cu_seqlens_q,
-                cu_seqlens_k=views.cu_seqlens_k,
-                verify_mask=views.verify_mask,
-                triton_kv_indptr=views.triton_kv_indptr,
-                triton_qo_indptr=views.triton_qo_indptr,
-                triton_mask_indptr=views.triton_mask_indptr,
-                triton_kv_indices=views.triton_kv_indices,
-                triton_attn_logits=views.triton_attn_logits,
-                triton_attn_lse=views.triton_attn_lse,
-                triton_num_kv_splits=views.triton_num_kv_splits,
-                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-                flashinfer_last_page_len=views.flashinfer_last_page_len,
-                flashinfer_kv_indices=views.flashinfer_kv_indices,
-                flashinfer_cross_kv_indptr=views.flashinfer_cross_kv_indptr,
-                flashinfer_cross_qo_indptr=views.flashinfer_cross_qo_indptr,
-                flashinfer_cross_kv_indices=views.flashinfer_cross_kv_indices,
-                flashinfer_custom_mask=views.flashinfer_custom_mask,
                 flashinfer_workspace=views.flashinfer_workspace,
                 graph_input_embeds=views.graph_input_embeds,
+                verify_mask=views.verify_mask,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -2366,6 +2783,13 @@ class DecodeGraphTargetRunner:
                 mamba_track_mask=mamba_track_mask,
                 ngram_column_starts=ngram_column_starts,
                 ngram_req_lens=ngram_req_lens,
+                ngram_out_column_starts=ngram_out_column_starts,
+                ngram_out_req_lens=ngram_out_req_lens,
+                ngram_skip_update=ngram_skip_update,
+                canary_request_ids=canary_request_ids,
+                canary_bootstrap_rooms=canary_bootstrap_rooms,
+                dllm_input_state=dllm_input_state,
+                aux_hidden_states=views.aux_hidden_states,
                 global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
                 global_num_tokens_for_logprob=torch.full_like(
                     views.global_num_tokens_for_logprob, padded.tokens
@@ -2374,7 +2798,21 @@ class DecodeGraphTargetRunner:
                 graph_logits=views.graph_logits,
                 pipeline_hidden_states=pipeline_hidden_states,
                 pipeline_residual=pipeline_residual,
-                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                num_token_non_padded=None
+                if views.num_token_non_padded is None
+                else torch.full_like(
+                    views.num_token_non_padded,
+                    max(
+                        0,
+                        min(
+                            rows.tokens
+                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                            padded.tokens // config.attn_tp_size,
+                        ),
+                    )
+                    if config.routes_shares
+                    else rows.tokens,
+                ),
                 first_num_token_non_padded=None
                 if views.first_num_token_non_padded is None
                 else torch.full_like(
@@ -2385,34 +2823,67 @@ class DecodeGraphTargetRunner:
                 else torch.full_like(
                     views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
                 ),
+                dsa_page_table=views.dsa_page_table,
+                dsa_cache_seqlens=views.dsa_cache_seqlens,
+                dsa_kv_indptr=views.dsa_kv_indptr,
+                dsa_kv_indices=views.dsa_kv_indices,
+                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+                flashinfer_last_page_len=views.flashinfer_last_page_len,
+                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+                flashinfer_kv_indices=views.flashinfer_kv_indices,
+                flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+                flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+                flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+                flashinfer_custom_mask=views.flashinfer_custom_mask,
+                linear_state_indices=views.linear_state_indices,
+                linear_query_start=views.linear_query_start,
+                linear_verify_indices=views.linear_verify_indices,
+                linear_next_token=views.linear_next_token,
+                linear_next_sibling=views.linear_next_sibling,
+                linear_parent=views.linear_parent,
+                mla_kv_indptr=views.mla_kv_indptr,
+                mla_qo_indptr=views.mla_qo_indptr,
+                mla_kv_indices=views.mla_kv_indices,
+                mla_kv_lens=views.mla_kv_lens,
+                mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+                mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+                mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+                mla_block_table=views.mla_block_table,
+                mla_padded_q=views.mla_padded_q,
+                mla_unpadded_output=views.mla_unpadded_output,
+                page_table=views.page_table,
+                window_page_table=views.window_page_table,
+                encoder_page_table=views.encoder_page_table,
+                cache_seqlens=views.cache_seqlens,
+                cu_seqlens_q=views.cu_seqlens_q,
+                cu_seqlens_k=views.cu_seqlens_k,
+                scheduler_metadata=views.scheduler_metadata,
+                strided_indices=views.strided_indices,
+                tree_page_table=views.tree_page_table,
+                tree_cache_seqlens=views.tree_cache_seqlens,
+                tree_window_page_table=views.tree_window_page_table,
+                all_token_page_table=views.all_token_page_table,
+                triton_kv_indptr=views.triton_kv_indptr,
+                triton_window_kv_indptr=views.triton_window_kv_indptr,
+                triton_qo_indptr=views.triton_qo_indptr,
+                triton_mask_indptr=views.triton_mask_indptr,
+                triton_kv_indices=views.triton_kv_indices,
+                triton_window_kv_indices=views.triton_window_kv_indices,
+                triton_window_cache_loc=views.triton_window_cache_loc,
+                triton_num_kv_splits=views.triton_num_kv_splits,
+                triton_attn_logits=views.triton_attn_logits,
+                triton_attn_lse=views.triton_attn_lse,
                 input_embeds=live.input_embeds,
             )
         if self.debug.claims:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_capturing(live)
-        # specs/sglang/backends/target.yaml:4
-        # specs/sglang/backends/target.yaml:7
-        # specs/sglang/backends/target.yaml:10
-        # specs/sglang/backends/target.yaml:13
-        # specs/sglang/backends/target.yaml:16
-        # specs/sglang/backends/target.yaml:20
-        # specs/sglang/backends/target.yaml:23
-        # specs/sglang/backends/target.yaml:26
-        # specs/sglang/backends/target.yaml:29
-        # specs/sglang/backends/target.yaml:32
-        # specs/sglang/backends/target.yaml:36
-        # specs/sglang/backends/target.yaml:40
-        # specs/sglang/backends/target.yaml:43
-        # specs/sglang/backends/target.yaml:46
-        # specs/sglang/backends/target.yaml:49
-        # specs/sglang/backends/target.yaml:52
-        # specs/sglang/backends/target.yaml:55
-        # specs/sglang/backends/target.yaml:59
-        # specs/sglang/backends/target.yaml:63
-        # specs/sglang/backends/target.yaml:67
-        # specs/sglang/backends/target.yaml:70
-        # specs/sglang/backends/target.yaml:74
+        # specs/sglang/backends/flashinfer.yaml:67
+        # specs/sglang/backends/prepared.yaml:3
+        # specs/sglang/backends/sequences.yaml:31
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -2439,23 +2910,42 @@ class DecodeGraphTargetRunner:
                 rows.requests,
                 present(config.max_source_positions),
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if views.mamba_track_indices is not None and mamba_track_indices is not None:
             load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if views.mamba_track_mask is not None and mamba_track_mask is not None:
             load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if views.ngram_column_starts is not None:
             load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:51
+        # specs/sglang/slots.yaml:52
+        if views.ngram_out_column_starts is not None:
+            load_rows(views.ngram_out_column_starts, ngram_out_column_starts, rows.requests, None)
+        # specs/sglang/slots.yaml:55
+        if views.ngram_out_req_lens is not None:
+            load_rows(views.ngram_out_req_lens, ngram_out_req_lens, rows.requests, None)
+        # specs/sglang/slots.yaml:58
+        if views.ngram_skip_update is not None:
+            load_rows(views.ngram_skip_update, ngram_skip_update, rows.requests, None)
+        # specs/sglang/slots.yaml:61
+        if views.canary_request_ids is not None:
+            load_rows(views.canary_request_ids, canary_request_ids, rows.requests, 0)
+        # specs/sglang/slots.yaml:64
+        if views.canary_bootstrap_rooms is not None:
+            load_rows(views.canary_bootstrap_rooms, canary_bootstrap_rooms, rows.requests, -1)
+        # specs/sglang/slots.yaml:67
+        if views.dllm_input_state is not None and dllm_input_state is not None:
+            load_rows(views.dllm_input_state, dllm_input_state, rows.tokens, 0)
+        # specs/sglang/slots.yaml:70
+        # specs/sglang/slots.yaml:74
         write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:54
+        # specs/sglang/slots.yaml:77
         write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:57
+        # specs/sglang/slots.yaml:80
         if custom_mask is not None:
             load_rows(
                 views.custom_mask,
@@ -2463,23 +2953,87 @@ class DecodeGraphTargetRunner:
                 (rows.requests * config.sequence_fill + rows.tokens) * config.target_width,
                 None,
             )
-        # specs/sglang/slots.yaml:60
-        # specs/sglang/slots.yaml:63
+        # specs/sglang/slots.yaml:83
+        # specs/sglang/slots.yaml:86
         if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
             load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.proxy_tokens, None)
-        # specs/sglang/slots.yaml:66
+        # specs/sglang/slots.yaml:89
         if views.pipeline_residual is not None and pipeline_residual is not None:
             load_rows(views.pipeline_residual, pipeline_residual, rows.proxy_tokens, None)
-        # specs/sglang/slots.yaml:212
-        write_scalar(views.num_token_non_padded, rows.tokens)
-        # specs/sglang/slots.yaml:216
+        # specs/sglang/slots.yaml:316
+        if views.num_token_non_padded is not None:
+            write_scalar(
+                views.num_token_non_padded,
+                max(
+                    0,
+                    min(
+                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                        padded.tokens // config.attn_tp_size,
+                    ),
+                )
+                if config.routes_shares
+                else rows.tokens,
+            )
+        # specs/sglang/slots.yaml:326
         if views.first_num_token_non_padded is not None:
             write_scalar(views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens))
-        # specs/sglang/slots.yaml:219
+        # specs/sglang/slots.yaml:329
         if views.second_num_token_non_padded is not None:
             write_scalar(
                 views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
             )
+        # specs/sglang/backends/dsa.yaml:15
+        # specs/sglang/backends/dsa.yaml:18
+        # specs/sglang/backends/dsa.yaml:20
+        # specs/sglang/backends/dsa.yaml:23
+        # specs/sglang/backends/flashinfer.yaml:16
+        # specs/sglang/backends/flashinfer.yaml:19
+        # specs/sglang/backends/flashinfer.yaml:21
+        # specs/sglang/backends/flashinfer.yaml:23
+        # specs/sglang/backends/flashinfer.yaml:26
+        # specs/sglang/backends/flashinfer.yaml:35
+        # specs/sglang/backends/flashinfer.yaml:38
+        # specs/sglang/backends/flashinfer.yaml:41
+        # specs/sglang/backends/flashinfer.yaml:45
+        # specs/sglang/backends/flashinfer.yaml:48
+        # specs/sglang/backends/hybrid_linear.yaml:8
+        # specs/sglang/backends/hybrid_linear.yaml:11
+        # specs/sglang/backends/hybrid_linear.yaml:13
+        # specs/sglang/backends/hybrid_linear.yaml:23
+        # specs/sglang/backends/hybrid_linear.yaml:26
+        # specs/sglang/backends/hybrid_linear.yaml:29
+        # specs/sglang/backends/mla.yaml:19
+        # specs/sglang/backends/mla.yaml:22
+        # specs/sglang/backends/mla.yaml:30
+        # specs/sglang/backends/mla.yaml:33
+        # specs/sglang/backends/mla.yaml:34
+        # specs/sglang/backends/mla.yaml:37
+        # specs/sglang/backends/mla.yaml:40
+        # specs/sglang/backends/mla.yaml:48
+        # specs/sglang/backends/mla.yaml:51
+        # specs/sglang/backends/mla.yaml:54
+        # specs/sglang/backends/page_tables.yaml:20
+        # specs/sglang/backends/page_tables.yaml:22
+        # specs/sglang/backends/page_tables.yaml:25
+        # specs/sglang/backends/page_tables.yaml:28
+        # specs/sglang/backends/page_tables.yaml:30
+        # specs/sglang/backends/page_tables.yaml:33
+        # specs/sglang/backends/page_tables.yaml:35
+        # specs/sglang/backends/page_tables.yaml:38
+        # specs/sglang/backends/page_tables.yaml:49
+        # specs/sglang/backends/page_tables.yaml:52
+        # specs/sglang/backends/page_tables.yaml:55
+        # specs/sglang/backends/page_tables.yaml:65
+        # specs/sglang/backends/triton.yaml:11
+        # specs/sglang/backends/triton.yaml:14
+        # specs/sglang/backends/triton.yaml:17
+        # specs/sglang/backends/triton.yaml:19
+        # specs/sglang/backends/triton.yaml:27
+        # specs/sglang/backends/triton.yaml:31
+        # specs/sglang/backends/triton.yaml:35
+        # specs/sglang/backends/triton.yaml:39
+        # specs/sglang/backends/triton.yaml:59
+        # specs/sglang/backends/triton.yaml:62
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
             live_requests=rows.requests,
@@ -2502,28 +3056,9 @@ class DecodeGraphTargetRunner:
             proxy_tokens=padded.proxy_tokens,
             live_gathered_tokens=rows.gathered_tokens,
             gathered_tokens=padded.gathered_tokens,
-            page_table=views.page_table,
-            cache_seqlens=views.cache_seqlens,
-            cu_seqlens_q=views.cu_seqlens_q,
-            cu_seqlens_k=views.cu_seqlens_k,
-            verify_mask=views.verify_mask,
-            triton_kv_indptr=views.triton_kv_indptr,
-            triton_qo_indptr=views.triton_qo_indptr,
-            triton_mask_indptr=views.triton_mask_indptr,
-            triton_kv_indices=views.triton_kv_indices,
-            triton_attn_logits=views.triton_attn_logits,
-            triton_attn_lse=views.triton_attn_lse,
-            triton_num_kv_splits=views.triton_num_kv_splits,
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
-            flashinfer_kv_indices=views.flashinfer_kv_indices,
-            flashinfer_cross_kv_indptr=views.flashinfer_cross_kv_indptr,
-            flashinfer_cross_qo_indptr=views.flashinfer_cross_qo_indptr,
-            flashinfer_cross_kv_indices=views.flashinfer_cross_kv_indices,
-            flashinfer_custom_mask=views.flashinfer_custom_mask,
             flashinfer_workspace=views.flashinfer_workspace,
             graph_input_embeds=views.graph_input_embeds,
+            verify_mask=views.verify_mask,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -2538,6 +3073,13 @@ class DecodeGraphTargetRunner:
             mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
             ngram_column_starts=views.ngram_column_starts,
             ngram_req_lens=views.ngram_req_lens,
+            ngram_out_column_starts=views.ngram_out_column_starts,
+            ngram_out_req_lens=views.ngram_out_req_lens,
+            ngram_skip_update=views.ngram_skip_update,
+            canary_request_ids=views.canary_request_ids,
+            canary_bootstrap_rooms=views.canary_bootstrap_rooms,
+            dllm_input_state=views.dllm_input_state if dllm_input_state is not None else None,
+            aux_hidden_states=views.aux_hidden_states,
             global_num_tokens=views.global_num_tokens,
             global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
             custom_mask=views.custom_mask if custom_mask is not None else None,
@@ -2549,6 +3091,58 @@ class DecodeGraphTargetRunner:
             num_token_non_padded=views.num_token_non_padded,
             first_num_token_non_padded=views.first_num_token_non_padded,
             second_num_token_non_padded=views.second_num_token_non_padded,
+            dsa_page_table=views.dsa_page_table,
+            dsa_cache_seqlens=views.dsa_cache_seqlens,
+            dsa_kv_indptr=views.dsa_kv_indptr,
+            dsa_kv_indices=views.dsa_kv_indices,
+            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            flashinfer_kv_indices=views.flashinfer_kv_indices,
+            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            linear_state_indices=views.linear_state_indices,
+            linear_query_start=views.linear_query_start,
+            linear_verify_indices=views.linear_verify_indices,
+            linear_next_token=views.linear_next_token,
+            linear_next_sibling=views.linear_next_sibling,
+            linear_parent=views.linear_parent,
+            mla_kv_indptr=views.mla_kv_indptr,
+            mla_qo_indptr=views.mla_qo_indptr,
+            mla_kv_indices=views.mla_kv_indices,
+            mla_kv_lens=views.mla_kv_lens,
+            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+            mla_block_table=views.mla_block_table,
+            mla_padded_q=views.mla_padded_q,
+            mla_unpadded_output=views.mla_unpadded_output,
+            page_table=views.page_table,
+            window_page_table=views.window_page_table,
+            encoder_page_table=views.encoder_page_table,
+            cache_seqlens=views.cache_seqlens,
+            cu_seqlens_q=views.cu_seqlens_q,
+            cu_seqlens_k=views.cu_seqlens_k,
+            scheduler_metadata=views.scheduler_metadata,
+            strided_indices=views.strided_indices,
+            tree_page_table=views.tree_page_table,
+            tree_cache_seqlens=views.tree_cache_seqlens,
+            tree_window_page_table=views.tree_window_page_table,
+            all_token_page_table=views.all_token_page_table,
+            triton_kv_indptr=views.triton_kv_indptr,
+            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_qo_indptr=views.triton_qo_indptr,
+            triton_mask_indptr=views.triton_mask_indptr,
+            triton_kv_indices=views.triton_kv_indices,
+            triton_window_kv_indices=views.triton_window_kv_indices,
+            triton_window_cache_loc=views.triton_window_cache_loc,
+            triton_num_kv_splits=views.triton_num_kv_splits,
+            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_lse=views.triton_attn_lse,
             input_embeds=live.input_embeds,
         )
         if self.debug.poison:
@@ -2640,7 +3234,7 @@ class DecodeGraphTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -2649,7 +3243,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -2658,33 +3252,53 @@ class DecodeGraphTargetRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
+            )
+        if (
+            registry.ngram_out_column_starts is not None
+            and live.ngram_out_column_starts is not None
+        ):
+            check_values(
+                mode,
+                "ngram_out_column_starts",
+                live.ngram_out_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:52",
+            )
+        if registry.ngram_out_req_lens is not None and live.ngram_out_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_out_req_lens",
+                live.ngram_out_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:55",
+            )
+        if registry.canary_request_ids is not None and live.request_ids is not None:
+            check_values(
+                mode,
+                "canary_request_ids",
+                live.request_ids,
+                0,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:61",
+            )
+        if registry.canary_bootstrap_rooms is not None and live.bootstrap_rooms is not None:
+            check_values(
+                mode,
+                "canary_bootstrap_rooms",
+                live.bootstrap_rooms,
+                -1,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:64",
             )
 
     def _poison_capturing(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
-        poison_around(self.registry.page_table, None)
-        poison_around(self.registry.cache_seqlens, None)
-        poison_around(self.registry.cu_seqlens_q, None)
-        poison_around(self.registry.cu_seqlens_k, None)
-        poison_around(self.registry.verify_mask, None)
-        poison_around(self.registry.triton_kv_indptr, None)
-        poison_around(self.registry.triton_qo_indptr, None)
-        poison_around(self.registry.triton_mask_indptr, None)
-        poison_around(self.registry.triton_kv_indices, None)
-        poison_around(self.registry.triton_attn_logits, None)
-        poison_around(self.registry.triton_attn_lse, None)
-        poison_around(self.registry.triton_num_kv_splits, None)
-        poison_around(self.registry.flashinfer_kv_indptr, None)
-        poison_around(self.registry.flashinfer_qo_indptr, None)
-        poison_around(self.registry.flashinfer_last_page_len, None)
-        poison_around(self.registry.flashinfer_kv_indices, None)
-        poison_around(self.registry.flashinfer_cross_kv_indptr, None)
-        poison_around(self.registry.flashinfer_cross_qo_indptr, None)
-        poison_around(self.registry.flashinfer_cross_kv_indices, None)
-        poison_around(self.registry.flashinfer_custom_mask, None)
         poison_around(self.registry.flashinfer_workspace, None)
         poison_around(self.registry.graph_input_embeds, None)
+        poison_around(self.registry.verify_mask, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -2697,6 +3311,13 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
         poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
         poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
+        poison_around(self.registry.ngram_out_column_starts, live.ngram_out_column_starts)
+        poison_around(self.registry.ngram_out_req_lens, live.ngram_out_req_lens)
+        poison_around(self.registry.ngram_skip_update, live.ngram_skip_update)
+        poison_around(self.registry.canary_request_ids, live.request_ids)
+        poison_around(self.registry.canary_bootstrap_rooms, live.bootstrap_rooms)
+        poison_around(self.registry.dllm_input_state, live.dllm_input_state)
+        poison_around(self.registry.aux_hidden_states, None)
         poison_around(self.registry.global_num_tokens, None)
         poison_around(self.registry.global_num_tokens_for_logprob, None)
         poison_around(self.registry.custom_mask, live.custom_mask)
@@ -2706,6 +3327,58 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.num_token_non_padded, None)
         poison_around(self.registry.first_num_token_non_padded, None)
         poison_around(self.registry.second_num_token_non_padded, None)
+        poison_around(self.registry.dsa_page_table, None)
+        poison_around(self.registry.dsa_cache_seqlens, None)
+        poison_around(self.registry.dsa_kv_indptr, None)
+        poison_around(self.registry.dsa_kv_indices, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_second_kv_indptr, None)
+        poison_around(self.registry.flashinfer_second_qo_indptr, None)
+        poison_around(self.registry.flashinfer_kv_indices, None)
+        poison_around(self.registry.flashinfer_second_kv_indices, None)
+        poison_around(self.registry.flashinfer_window_cache_loc, None)
+        poison_around(self.registry.flashinfer_mask_indptr, None)
+        poison_around(self.registry.flashinfer_custom_mask, None)
+        poison_around(self.registry.linear_state_indices, None)
+        poison_around(self.registry.linear_query_start, None)
+        poison_around(self.registry.linear_verify_indices, None)
+        poison_around(self.registry.linear_next_token, None)
+        poison_around(self.registry.linear_next_sibling, None)
+        poison_around(self.registry.linear_parent, None)
+        poison_around(self.registry.mla_kv_indptr, None)
+        poison_around(self.registry.mla_qo_indptr, None)
+        poison_around(self.registry.mla_kv_indices, None)
+        poison_around(self.registry.mla_kv_lens, None)
+        poison_around(self.registry.mla_kv_indptr_cpu, None)
+        poison_around(self.registry.mla_qo_indptr_cpu, None)
+        poison_around(self.registry.mla_kv_lens_cpu, None)
+        poison_around(self.registry.mla_block_table, None)
+        poison_around(self.registry.mla_padded_q, None)
+        poison_around(self.registry.mla_unpadded_output, None)
+        poison_around(self.registry.page_table, None)
+        poison_around(self.registry.window_page_table, None)
+        poison_around(self.registry.encoder_page_table, None)
+        poison_around(self.registry.cache_seqlens, None)
+        poison_around(self.registry.cu_seqlens_q, None)
+        poison_around(self.registry.cu_seqlens_k, None)
+        poison_around(self.registry.scheduler_metadata, None)
+        poison_around(self.registry.strided_indices, None)
+        poison_around(self.registry.tree_page_table, None)
+        poison_around(self.registry.tree_cache_seqlens, None)
+        poison_around(self.registry.tree_window_page_table, None)
+        poison_around(self.registry.all_token_page_table, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_window_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
+        poison_around(self.registry.triton_kv_indices, None)
+        poison_around(self.registry.triton_window_kv_indices, None)
+        poison_around(self.registry.triton_window_cache_loc, None)
+        poison_around(self.registry.triton_num_kv_splits, None)
+        poison_around(self.registry.triton_attn_logits, None)
+        poison_around(self.registry.triton_attn_lse, None)
 
     def _require_unpoisoned_capturing(self, batch: DecodeGraphTargetBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
@@ -2744,14 +3417,32 @@ class DecodeGraphTargetRunner:
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+            )
+        if batch.canary_request_ids is not None:
+            require_unpoisoned(
+                mode,
+                "canary_request_ids",
+                batch.canary_request_ids,
+                place="specs/sglang/slots.yaml:61",
+            )
+        if batch.canary_bootstrap_rooms is not None:
+            require_unpoisoned(
+                mode,
+                "canary_bootstrap_rooms",
+                batch.canary_bootstrap_rooms,
+                place="specs/sglang/slots.yaml:64",
+            )
+        if batch.dllm_input_state is not None:
+            require_unpoisoned(
+                mode, "dllm_input_state", batch.dllm_input_state, place="specs/sglang/slots.yaml:67"
             )
 
-    def _check_sources_decode(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+    def _check_sources_dllm_extend(self, live: LiveBatch, rows: Rows, known: bool) -> None:
         """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
         config = self.config
         mode = live.mode.value
@@ -2857,10 +3548,10 @@ class DecodeGraphTargetRunner:
                 into=registry.encoder_lens,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:36",
-                accepts=(torch.int64,),
+                accepts=(torch.int32, torch.int64),
                 known=known,
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -2869,10 +3560,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
                 known=known,
             )
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -2881,10 +3572,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:42",
+                place="specs/sglang/slots.yaml:43",
                 known=known,
             )
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -2895,11 +3586,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -2910,11 +3601,89 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:63
+        # specs/sglang/slots.yaml:52
+        if registry.ngram_out_column_starts is not None and (
+            live.ngram_out_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_out_column_starts",
+                live.ngram_out_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_out_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:52",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:55
+        if registry.ngram_out_req_lens is not None and (
+            live.ngram_out_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_out_req_lens",
+                live.ngram_out_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_out_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:55",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:58
+        if registry.ngram_skip_update is not None and (
+            live.ngram_skip_update is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_skip_update",
+                live.ngram_skip_update,
+                shape=(rows.requests,),
+                into=registry.ngram_skip_update,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:58",
+            )
+        # specs/sglang/slots.yaml:61
+        if registry.canary_request_ids is not None and (
+            live.request_ids is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "canary_request_ids",
+                live.request_ids,
+                shape=(rows.requests,),
+                into=registry.canary_request_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:61",
+            )
+        # specs/sglang/slots.yaml:64
+        if registry.canary_bootstrap_rooms is not None and (
+            live.bootstrap_rooms is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "canary_bootstrap_rooms",
+                live.bootstrap_rooms,
+                shape=(rows.requests,),
+                into=registry.canary_bootstrap_rooms,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:64",
+            )
+        # specs/sglang/slots.yaml:67
+        if registry.dllm_input_state is not None and live.dllm_input_state is not None:
+            check_source(
+                mode,
+                "dllm_input_state",
+                live.dllm_input_state,
+                shape=(rows.tokens, config.hidden_size),
+                into=registry.dllm_input_state,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:67",
+            )
+        # specs/sglang/slots.yaml:86
         if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
             check_source(
                 mode,
@@ -2923,9 +3692,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.proxy_tokens, config.hidden_size * config.residual_streams),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:63",
+                place="specs/sglang/slots.yaml:86",
             )
-        # specs/sglang/slots.yaml:66
+        # specs/sglang/slots.yaml:89
         if registry.pipeline_residual is not None and live.pipeline_residual is not None:
             check_source(
                 mode,
@@ -2934,13 +3703,15 @@ class DecodeGraphTargetRunner:
                 shape=(rows.proxy_tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:66",
+                place="specs/sglang/slots.yaml:89",
             )
         if self.debug.values:
-            self._check_values_decode(live, mode)
+            self._check_values_dllm_extend(live, mode)
 
-    def _load_decode(self, live: LiveBatch, extents: Extents, copy: bool) -> DecodeGraphTargetBatch:
-        """The slots of decode, dllm_extend, idle."""
+    def _load_dllm_extend(
+        self, live: LiveBatch, extents: Extents, copy: bool
+    ) -> DecodeGraphTargetBatch:
+        """The slots of dllm_extend."""
         config = self.config
         mode = live.mode.value
         rows, padded = extents.rows, extents.padded
@@ -2961,6 +3732,16 @@ class DecodeGraphTargetRunner:
             None if views.ngram_column_starts is None else live.ngram_column_starts
         )
         ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
+        ngram_out_column_starts = (
+            None if views.ngram_out_column_starts is None else live.ngram_out_column_starts
+        )
+        ngram_out_req_lens = None if views.ngram_out_req_lens is None else live.ngram_out_req_lens
+        ngram_skip_update = None if views.ngram_skip_update is None else live.ngram_skip_update
+        canary_request_ids = None if views.canary_request_ids is None else live.request_ids
+        canary_bootstrap_rooms = (
+            None if views.canary_bootstrap_rooms is None else live.bootstrap_rooms
+        )
+        dllm_input_state = None if views.dllm_input_state is None else live.dllm_input_state
         pipeline_hidden_states = (
             None if views.pipeline_hidden_states is None else live.pipeline_hidden_states
         )
@@ -2997,25 +3778,6 @@ class DecodeGraphTargetRunner:
                 proxy_tokens=padded.proxy_tokens,
                 live_gathered_tokens=rows.gathered_tokens,
                 gathered_tokens=padded.gathered_tokens,
-                page_table=views.page_table,
-                cache_seqlens=views.cache_seqlens,
-                cu_seqlens_q=views.cu_seqlens_q,
-                cu_seqlens_k=views.cu_seqlens_k,
-                triton_kv_indptr=views.triton_kv_indptr,
-                triton_qo_indptr=views.triton_qo_indptr,
-                triton_mask_indptr=views.triton_mask_indptr,
-                triton_kv_indices=views.triton_kv_indices,
-                triton_attn_logits=views.triton_attn_logits,
-                triton_attn_lse=views.triton_attn_lse,
-                triton_num_kv_splits=views.triton_num_kv_splits,
-                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-                flashinfer_last_page_len=views.flashinfer_last_page_len,
-                flashinfer_kv_indices=views.flashinfer_kv_indices,
-                flashinfer_cross_kv_indptr=views.flashinfer_cross_kv_indptr,
-                flashinfer_cross_qo_indptr=views.flashinfer_cross_qo_indptr,
-                flashinfer_cross_kv_indices=views.flashinfer_cross_kv_indices,
-                flashinfer_custom_mask=views.flashinfer_custom_mask,
                 flashinfer_workspace=views.flashinfer_workspace,
                 graph_input_embeds=views.graph_input_embeds,
                 input_ids=input_ids,
@@ -3030,6 +3792,12 @@ class DecodeGraphTargetRunner:
                 mamba_track_mask=mamba_track_mask,
                 ngram_column_starts=ngram_column_starts,
                 ngram_req_lens=ngram_req_lens,
+                ngram_out_column_starts=ngram_out_column_starts,
+                ngram_out_req_lens=ngram_out_req_lens,
+                ngram_skip_update=ngram_skip_update,
+                canary_request_ids=canary_request_ids,
+                canary_bootstrap_rooms=canary_bootstrap_rooms,
+                dllm_input_state=dllm_input_state,
                 global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
                 global_num_tokens_for_logprob=torch.full_like(
                     views.global_num_tokens_for_logprob, padded.tokens
@@ -3037,7 +3805,21 @@ class DecodeGraphTargetRunner:
                 graph_logits=views.graph_logits,
                 pipeline_hidden_states=pipeline_hidden_states,
                 pipeline_residual=pipeline_residual,
-                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                num_token_non_padded=None
+                if views.num_token_non_padded is None
+                else torch.full_like(
+                    views.num_token_non_padded,
+                    max(
+                        0,
+                        min(
+                            rows.tokens
+                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                            padded.tokens // config.attn_tp_size,
+                        ),
+                    )
+                    if config.routes_shares
+                    else rows.tokens,
+                ),
                 first_num_token_non_padded=None
                 if views.first_num_token_non_padded is None
                 else torch.full_like(
@@ -3048,35 +3830,69 @@ class DecodeGraphTargetRunner:
                 else torch.full_like(
                     views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
                 ),
+                dsa_page_table=views.dsa_page_table,
+                dsa_cache_seqlens=views.dsa_cache_seqlens,
+                dsa_kv_indptr=views.dsa_kv_indptr,
+                dsa_kv_indices=views.dsa_kv_indices,
+                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+                flashinfer_last_page_len=views.flashinfer_last_page_len,
+                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+                flashinfer_kv_indices=views.flashinfer_kv_indices,
+                flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+                flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+                flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+                flashinfer_custom_mask=views.flashinfer_custom_mask,
+                linear_state_indices=views.linear_state_indices,
+                linear_query_start=views.linear_query_start,
+                linear_verify_indices=views.linear_verify_indices,
+                mla_kv_indptr=views.mla_kv_indptr,
+                mla_qo_indptr=views.mla_qo_indptr,
+                mla_kv_indices=views.mla_kv_indices,
+                mla_kv_lens=views.mla_kv_lens,
+                mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+                mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+                mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+                mla_block_table=views.mla_block_table,
+                mla_padded_q=views.mla_padded_q,
+                mla_unpadded_output=views.mla_unpadded_output,
+                page_table=views.page_table,
+                window_page_table=views.window_page_table,
+                encoder_page_table=views.encoder_page_table,
+                cache_seqlens=views.cache_seqlens,
+                cu_seqlens_q=views.cu_seqlens_q,
+                cu_seqlens_k=views.cu_seqlens_k,
+                scheduler_metadata=views.scheduler_metadata,
+                strided_indices=views.strided_indices,
+                all_token_page_table=views.all_token_page_table,
+                triton_kv_indptr=views.triton_kv_indptr,
+                triton_window_kv_indptr=views.triton_window_kv_indptr,
+                triton_qo_indptr=views.triton_qo_indptr,
+                triton_mask_indptr=views.triton_mask_indptr,
+                triton_kv_indices=views.triton_kv_indices,
+                triton_window_kv_indices=views.triton_window_kv_indices,
+                triton_window_cache_loc=views.triton_window_cache_loc,
+                triton_num_kv_splits=views.triton_num_kv_splits,
+                triton_attn_logits=views.triton_attn_logits,
+                triton_attn_lse=views.triton_attn_lse,
                 verify_mask=None,
+                aux_hidden_states=None,
                 custom_mask=None,
+                linear_next_token=None,
+                linear_next_sibling=None,
+                linear_parent=None,
+                tree_page_table=None,
+                tree_cache_seqlens=None,
+                tree_window_page_table=None,
                 input_embeds=live.input_embeds,
             )
         if self.debug.claims:
             self.registry.regions.claim()
         if self.debug.poison:
-            self._poison_decode(live)
-        # specs/sglang/backends/target.yaml:4
-        # specs/sglang/backends/target.yaml:7
-        # specs/sglang/backends/target.yaml:10
-        # specs/sglang/backends/target.yaml:13
-        # specs/sglang/backends/target.yaml:20
-        # specs/sglang/backends/target.yaml:23
-        # specs/sglang/backends/target.yaml:26
-        # specs/sglang/backends/target.yaml:29
-        # specs/sglang/backends/target.yaml:32
-        # specs/sglang/backends/target.yaml:36
-        # specs/sglang/backends/target.yaml:40
-        # specs/sglang/backends/target.yaml:43
-        # specs/sglang/backends/target.yaml:46
-        # specs/sglang/backends/target.yaml:49
-        # specs/sglang/backends/target.yaml:52
-        # specs/sglang/backends/target.yaml:55
-        # specs/sglang/backends/target.yaml:59
-        # specs/sglang/backends/target.yaml:63
-        # specs/sglang/backends/target.yaml:67
-        # specs/sglang/backends/target.yaml:70
-        # specs/sglang/backends/target.yaml:74
+            self._poison_dllm_extend(live)
+        # specs/sglang/backends/flashinfer.yaml:67
+        # specs/sglang/backends/prepared.yaml:3
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -3103,39 +3919,115 @@ class DecodeGraphTargetRunner:
                 rows.requests,
                 present(config.max_source_positions),
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if views.mamba_track_indices is not None and mamba_track_indices is not None:
             load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if views.mamba_track_mask is not None and mamba_track_mask is not None:
             load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if views.ngram_column_starts is not None:
             load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:51
+        # specs/sglang/slots.yaml:52
+        if views.ngram_out_column_starts is not None:
+            load_rows(views.ngram_out_column_starts, ngram_out_column_starts, rows.requests, None)
+        # specs/sglang/slots.yaml:55
+        if views.ngram_out_req_lens is not None:
+            load_rows(views.ngram_out_req_lens, ngram_out_req_lens, rows.requests, None)
+        # specs/sglang/slots.yaml:58
+        if views.ngram_skip_update is not None:
+            load_rows(views.ngram_skip_update, ngram_skip_update, rows.requests, None)
+        # specs/sglang/slots.yaml:61
+        if views.canary_request_ids is not None:
+            load_rows(views.canary_request_ids, canary_request_ids, rows.requests, 0)
+        # specs/sglang/slots.yaml:64
+        if views.canary_bootstrap_rooms is not None:
+            load_rows(views.canary_bootstrap_rooms, canary_bootstrap_rooms, rows.requests, -1)
+        # specs/sglang/slots.yaml:67
+        if views.dllm_input_state is not None and dllm_input_state is not None:
+            load_rows(views.dllm_input_state, dllm_input_state, rows.tokens, 0)
+        # specs/sglang/slots.yaml:74
         write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:54
+        # specs/sglang/slots.yaml:77
         write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:60
-        # specs/sglang/slots.yaml:63
+        # specs/sglang/slots.yaml:83
+        # specs/sglang/slots.yaml:86
         if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
             load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.proxy_tokens, None)
-        # specs/sglang/slots.yaml:66
+        # specs/sglang/slots.yaml:89
         if views.pipeline_residual is not None and pipeline_residual is not None:
             load_rows(views.pipeline_residual, pipeline_residual, rows.proxy_tokens, None)
-        # specs/sglang/slots.yaml:212
-        write_scalar(views.num_token_non_padded, rows.tokens)
-        # specs/sglang/slots.yaml:216
+        # specs/sglang/slots.yaml:316
+        if views.num_token_non_padded is not None:
+            write_scalar(
+                views.num_token_non_padded,
+                max(
+                    0,
+                    min(
+                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                        padded.tokens // config.attn_tp_size,
+                    ),
+                )
+                if config.routes_shares
+                else rows.tokens,
+            )
+        # specs/sglang/slots.yaml:326
         if views.first_num_token_non_padded is not None:
             write_scalar(views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens))
-        # specs/sglang/slots.yaml:219
+        # specs/sglang/slots.yaml:329
         if views.second_num_token_non_padded is not None:
             write_scalar(
                 views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
             )
+        # specs/sglang/backends/dsa.yaml:15
+        # specs/sglang/backends/dsa.yaml:18
+        # specs/sglang/backends/dsa.yaml:20
+        # specs/sglang/backends/dsa.yaml:23
+        # specs/sglang/backends/flashinfer.yaml:16
+        # specs/sglang/backends/flashinfer.yaml:19
+        # specs/sglang/backends/flashinfer.yaml:21
+        # specs/sglang/backends/flashinfer.yaml:23
+        # specs/sglang/backends/flashinfer.yaml:26
+        # specs/sglang/backends/flashinfer.yaml:35
+        # specs/sglang/backends/flashinfer.yaml:38
+        # specs/sglang/backends/flashinfer.yaml:41
+        # specs/sglang/backends/flashinfer.yaml:45
+        # specs/sglang/backends/flashinfer.yaml:48
+        # specs/sglang/backends/hybrid_linear.yaml:8
+        # specs/sglang/backends/hybrid_linear.yaml:11
+        # specs/sglang/backends/hybrid_linear.yaml:13
+        # specs/sglang/backends/mla.yaml:19
+        # specs/sglang/backends/mla.yaml:22
+        # specs/sglang/backends/mla.yaml:30
+        # specs/sglang/backends/mla.yaml:33
+        # specs/sglang/backends/mla.yaml:34
+        # specs/sglang/backends/mla.yaml:37
+        # specs/sglang/backends/mla.yaml:40
+        # specs/sglang/backends/mla.yaml:48
+        # specs/sglang/backends/mla.yaml:51
+        # specs/sglang/backends/mla.yaml:54
+        # specs/sglang/backends/page_tables.yaml:20
+        # specs/sglang/backends/page_tables.yaml:22
+        # specs/sglang/backends/page_tables.yaml:25
+        # specs/sglang/backends/page_tables.yaml:28
+        # specs/sglang/backends/page_tables.yaml:30
+        # specs/sglang/backends/page_tables.yaml:33
+        # specs/sglang/backends/page_tables.yaml:35
+        # specs/sglang/backends/page_tables.yaml:38
+        # specs/sglang/backends/page_tables.yaml:65
+        # specs/sglang/backends/triton.yaml:11
+        # specs/sglang/backends/triton.yaml:14
+        # specs/sglang/backends/triton.yaml:17
+        # specs/sglang/backends/triton.yaml:19
+        # specs/sglang/backends/triton.yaml:27
+        # specs/sglang/backends/triton.yaml:31
+        # specs/sglang/backends/triton.yaml:35
+        # specs/sglang/backends/triton.yaml:39
+        # specs/sglang/backends/triton.yaml:59
+        # specs/sglang/backends/triton.yaml:62
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
             live_requests=rows.requests,
@@ -3158,25 +4050,6 @@ class DecodeGraphTargetRunner:
             proxy_tokens=padded.proxy_tokens,
             live_gathered_tokens=rows.gathered_tokens,
             gathered_tokens=padded.gathered_tokens,
-            page_table=views.page_table,
-            cache_seqlens=views.cache_seqlens,
-            cu_seqlens_q=views.cu_seqlens_q,
-            cu_seqlens_k=views.cu_seqlens_k,
-            triton_kv_indptr=views.triton_kv_indptr,
-            triton_qo_indptr=views.triton_qo_indptr,
-            triton_mask_indptr=views.triton_mask_indptr,
-            triton_kv_indices=views.triton_kv_indices,
-            triton_attn_logits=views.triton_attn_logits,
-            triton_attn_lse=views.triton_attn_lse,
-            triton_num_kv_splits=views.triton_num_kv_splits,
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
-            flashinfer_kv_indices=views.flashinfer_kv_indices,
-            flashinfer_cross_kv_indptr=views.flashinfer_cross_kv_indptr,
-            flashinfer_cross_qo_indptr=views.flashinfer_cross_qo_indptr,
-            flashinfer_cross_kv_indices=views.flashinfer_cross_kv_indices,
-            flashinfer_custom_mask=views.flashinfer_custom_mask,
             flashinfer_workspace=views.flashinfer_workspace,
             graph_input_embeds=views.graph_input_embeds,
             input_ids=views.input_ids if input_ids is not None else None,
@@ -3193,6 +4066,12 @@ class DecodeGraphTargetRunner:
             mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
             ngram_column_starts=views.ngram_column_starts,
             ngram_req_lens=views.ngram_req_lens,
+            ngram_out_column_starts=views.ngram_out_column_starts,
+            ngram_out_req_lens=views.ngram_out_req_lens,
+            ngram_skip_update=views.ngram_skip_update,
+            canary_request_ids=views.canary_request_ids,
+            canary_bootstrap_rooms=views.canary_bootstrap_rooms,
+            dllm_input_state=views.dllm_input_state if dllm_input_state is not None else None,
             global_num_tokens=views.global_num_tokens,
             global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
             graph_logits=views.graph_logits,
@@ -3203,17 +4082,70 @@ class DecodeGraphTargetRunner:
             num_token_non_padded=views.num_token_non_padded,
             first_num_token_non_padded=views.first_num_token_non_padded,
             second_num_token_non_padded=views.second_num_token_non_padded,
+            dsa_page_table=views.dsa_page_table,
+            dsa_cache_seqlens=views.dsa_cache_seqlens,
+            dsa_kv_indptr=views.dsa_kv_indptr,
+            dsa_kv_indices=views.dsa_kv_indices,
+            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            flashinfer_kv_indices=views.flashinfer_kv_indices,
+            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            linear_state_indices=views.linear_state_indices,
+            linear_query_start=views.linear_query_start,
+            linear_verify_indices=views.linear_verify_indices,
+            mla_kv_indptr=views.mla_kv_indptr,
+            mla_qo_indptr=views.mla_qo_indptr,
+            mla_kv_indices=views.mla_kv_indices,
+            mla_kv_lens=views.mla_kv_lens,
+            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+            mla_block_table=views.mla_block_table,
+            mla_padded_q=views.mla_padded_q,
+            mla_unpadded_output=views.mla_unpadded_output,
+            page_table=views.page_table,
+            window_page_table=views.window_page_table,
+            encoder_page_table=views.encoder_page_table,
+            cache_seqlens=views.cache_seqlens,
+            cu_seqlens_q=views.cu_seqlens_q,
+            cu_seqlens_k=views.cu_seqlens_k,
+            scheduler_metadata=views.scheduler_metadata,
+            strided_indices=views.strided_indices,
+            all_token_page_table=views.all_token_page_table,
+            triton_kv_indptr=views.triton_kv_indptr,
+            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_qo_indptr=views.triton_qo_indptr,
+            triton_mask_indptr=views.triton_mask_indptr,
+            triton_kv_indices=views.triton_kv_indices,
+            triton_window_kv_indices=views.triton_window_kv_indices,
+            triton_window_cache_loc=views.triton_window_cache_loc,
+            triton_num_kv_splits=views.triton_num_kv_splits,
+            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_lse=views.triton_attn_lse,
             verify_mask=None,
+            aux_hidden_states=None,
             custom_mask=None,
+            linear_next_token=None,
+            linear_next_sibling=None,
+            linear_parent=None,
+            tree_page_table=None,
+            tree_cache_seqlens=None,
+            tree_window_page_table=None,
             input_embeds=live.input_embeds,
         )
         if self.debug.poison:
-            self._require_unpoisoned_decode(batch, mode)
+            self._require_unpoisoned_dllm_extend(batch, mode)
         if self.debug.canaries:
             self.registry.regions.check_canaries()
         return batch
 
-    def _check_values_decode(self, live: LiveBatch, mode: str) -> None:
+    def _check_values_dllm_extend(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
         config = self.config
         registry = self.registry
@@ -3296,7 +4228,7 @@ class DecodeGraphTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -3305,7 +4237,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -3314,30 +4246,50 @@ class DecodeGraphTargetRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
+            )
+        if (
+            registry.ngram_out_column_starts is not None
+            and live.ngram_out_column_starts is not None
+        ):
+            check_values(
+                mode,
+                "ngram_out_column_starts",
+                live.ngram_out_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:52",
+            )
+        if registry.ngram_out_req_lens is not None and live.ngram_out_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_out_req_lens",
+                live.ngram_out_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:55",
+            )
+        if registry.canary_request_ids is not None and live.request_ids is not None:
+            check_values(
+                mode,
+                "canary_request_ids",
+                live.request_ids,
+                0,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:61",
+            )
+        if registry.canary_bootstrap_rooms is not None and live.bootstrap_rooms is not None:
+            check_values(
+                mode,
+                "canary_bootstrap_rooms",
+                live.bootstrap_rooms,
+                -1,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:64",
             )
 
-    def _poison_decode(self, live: LiveBatch) -> None:
+    def _poison_dllm_extend(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
-        poison_around(self.registry.page_table, None)
-        poison_around(self.registry.cache_seqlens, None)
-        poison_around(self.registry.cu_seqlens_q, None)
-        poison_around(self.registry.cu_seqlens_k, None)
-        poison_around(self.registry.triton_kv_indptr, None)
-        poison_around(self.registry.triton_qo_indptr, None)
-        poison_around(self.registry.triton_mask_indptr, None)
-        poison_around(self.registry.triton_kv_indices, None)
-        poison_around(self.registry.triton_attn_logits, None)
-        poison_around(self.registry.triton_attn_lse, None)
-        poison_around(self.registry.triton_num_kv_splits, None)
-        poison_around(self.registry.flashinfer_kv_indptr, None)
-        poison_around(self.registry.flashinfer_qo_indptr, None)
-        poison_around(self.registry.flashinfer_last_page_len, None)
-        poison_around(self.registry.flashinfer_kv_indices, None)
-        poison_around(self.registry.flashinfer_cross_kv_indptr, None)
-        poison_around(self.registry.flashinfer_cross_qo_indptr, None)
-        poison_around(self.registry.flashinfer_cross_kv_indices, None)
-        poison_around(self.registry.flashinfer_custom_mask, None)
         poison_around(self.registry.flashinfer_workspace, None)
         poison_around(self.registry.graph_input_embeds, None)
         poison_around(self.registry.input_ids, live.input_ids)
@@ -3352,6 +4304,12 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
         poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
         poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
+        poison_around(self.registry.ngram_out_column_starts, live.ngram_out_column_starts)
+        poison_around(self.registry.ngram_out_req_lens, live.ngram_out_req_lens)
+        poison_around(self.registry.ngram_skip_update, live.ngram_skip_update)
+        poison_around(self.registry.canary_request_ids, live.request_ids)
+        poison_around(self.registry.canary_bootstrap_rooms, live.bootstrap_rooms)
+        poison_around(self.registry.dllm_input_state, live.dllm_input_state)
         poison_around(self.registry.global_num_tokens, None)
         poison_around(self.registry.global_num_tokens_for_logprob, None)
         poison_around(self.registry.graph_logits, None)
@@ -3360,10 +4318,63 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.num_token_non_padded, None)
         poison_around(self.registry.first_num_token_non_padded, None)
         poison_around(self.registry.second_num_token_non_padded, None)
+        poison_around(self.registry.dsa_page_table, None)
+        poison_around(self.registry.dsa_cache_seqlens, None)
+        poison_around(self.registry.dsa_kv_indptr, None)
+        poison_around(self.registry.dsa_kv_indices, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_second_kv_indptr, None)
+        poison_around(self.registry.flashinfer_second_qo_indptr, None)
+        poison_around(self.registry.flashinfer_kv_indices, None)
+        poison_around(self.registry.flashinfer_second_kv_indices, None)
+        poison_around(self.registry.flashinfer_window_cache_loc, None)
+        poison_around(self.registry.flashinfer_mask_indptr, None)
+        poison_around(self.registry.flashinfer_custom_mask, None)
+        poison_around(self.registry.linear_state_indices, None)
+        poison_around(self.registry.linear_query_start, None)
+        poison_around(self.registry.linear_verify_indices, None)
+        poison_around(self.registry.mla_kv_indptr, None)
+        poison_around(self.registry.mla_qo_indptr, None)
+        poison_around(self.registry.mla_kv_indices, None)
+        poison_around(self.registry.mla_kv_lens, None)
+        poison_around(self.registry.mla_kv_indptr_cpu, None)
+        poison_around(self.registry.mla_qo_indptr_cpu, None)
+        poison_around(self.registry.mla_kv_lens_cpu, None)
+        poison_around(self.registry.mla_block_table, None)
+        poison_around(self.registry.mla_padded_q, None)
+        poison_around(self.registry.mla_unpadded_output, None)
+        poison_around(self.registry.page_table, None)
+        poison_around(self.registry.window_page_table, None)
+        poison_around(self.registry.encoder_page_table, None)
+        poison_around(self.registry.cache_seqlens, None)
+        poison_around(self.registry.cu_seqlens_q, None)
+        poison_around(self.registry.cu_seqlens_k, None)
+        poison_around(self.registry.scheduler_metadata, None)
+        poison_around(self.registry.strided_indices, None)
+        poison_around(self.registry.all_token_page_table, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_window_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
+        poison_around(self.registry.triton_kv_indices, None)
+        poison_around(self.registry.triton_window_kv_indices, None)
+        poison_around(self.registry.triton_window_cache_loc, None)
+        poison_around(self.registry.triton_num_kv_splits, None)
+        poison_around(self.registry.triton_attn_logits, None)
+        poison_around(self.registry.triton_attn_lse, None)
         poison_around(self.registry.verify_mask, None)
+        poison_around(self.registry.aux_hidden_states, None)
         poison_around(self.registry.custom_mask, None)
+        poison_around(self.registry.linear_next_token, None)
+        poison_around(self.registry.linear_next_sibling, None)
+        poison_around(self.registry.linear_parent, None)
+        poison_around(self.registry.tree_page_table, None)
+        poison_around(self.registry.tree_cache_seqlens, None)
+        poison_around(self.registry.tree_window_page_table, None)
 
-    def _require_unpoisoned_decode(self, batch: DecodeGraphTargetBatch, mode: str) -> None:
+    def _require_unpoisoned_dllm_extend(self, batch: DecodeGraphTargetBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
         if batch.input_ids is not None:
             require_unpoisoned(
@@ -3400,11 +4411,1022 @@ class DecodeGraphTargetRunner:
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+            )
+        if batch.canary_request_ids is not None:
+            require_unpoisoned(
+                mode,
+                "canary_request_ids",
+                batch.canary_request_ids,
+                place="specs/sglang/slots.yaml:61",
+            )
+        if batch.canary_bootstrap_rooms is not None:
+            require_unpoisoned(
+                mode,
+                "canary_bootstrap_rooms",
+                batch.canary_bootstrap_rooms,
+                place="specs/sglang/slots.yaml:64",
+            )
+        if batch.dllm_input_state is not None:
+            require_unpoisoned(
+                mode, "dllm_input_state", batch.dllm_input_state, place="specs/sglang/slots.yaml:67"
+            )
+
+    def _check_sources_idling(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+        """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
+        config = self.config
+        mode = live.mode.value
+        registry = self.registry
+        # specs/sglang/slots.yaml:3
+        if live.input_ids is not None:
+            check_source(
+                mode,
+                "input_ids",
+                live.input_ids,
+                shape=(rows.tokens,),
+                into=registry.input_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:3",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:6
+        if live.positions is not None or rows.tokens > 0:
+            check_source(
+                mode,
+                "positions",
+                live.positions,
+                shape=(rows.tokens,),
+                into=registry.positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:6",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:9
+        if live.out_cache_loc is not None:
+            check_source(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                shape=(rows.tokens,),
+                into=registry.out_cache_loc,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:9",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:15
+        if live.mrope_positions is not None:
+            check_source(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                shape=(3, rows.tokens),
+                into=registry.mrope_positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:15",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:18
+        if live.req_pool_indices is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                shape=(rows.requests,),
+                into=registry.req_pool_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:18",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:21
+        if live.seq_lens is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                shape=(rows.requests,),
+                into=registry.seq_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:21",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:24
+        if live.seq_lens_cpu is not None:
+            check_source(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                shape=(rows.requests,),
+                into=registry.seq_lens_cpu,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:24",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:36
+        if registry.encoder_lens is not None and (
+            live.encoder_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                shape=(rows.requests,),
+                into=registry.encoder_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:36",
+                accepts=(torch.int32, torch.int64),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:40
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_source(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                shape=(rows.requests,),
+                into=registry.mamba_track_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:40",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:43
+        if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+            check_source(
+                mode,
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                shape=(rows.requests,),
+                into=registry.mamba_track_mask,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:43",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:46
+        if registry.ngram_column_starts is not None and (
+            live.ngram_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:46",
+                accepts=(torch.int64,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:49
+        if registry.ngram_req_lens is not None and (
+            live.ngram_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:49",
+                accepts=(torch.int64,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:52
+        if registry.ngram_out_column_starts is not None and (
+            live.ngram_out_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_out_column_starts",
+                live.ngram_out_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_out_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:52",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:55
+        if registry.ngram_out_req_lens is not None and (
+            live.ngram_out_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_out_req_lens",
+                live.ngram_out_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_out_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:55",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:58
+        if registry.ngram_skip_update is not None and (
+            live.ngram_skip_update is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_skip_update",
+                live.ngram_skip_update,
+                shape=(rows.requests,),
+                into=registry.ngram_skip_update,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:58",
+            )
+        # specs/sglang/slots.yaml:61
+        if registry.canary_request_ids is not None and (
+            live.request_ids is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "canary_request_ids",
+                live.request_ids,
+                shape=(rows.requests,),
+                into=registry.canary_request_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:61",
+            )
+        # specs/sglang/slots.yaml:64
+        if registry.canary_bootstrap_rooms is not None and (
+            live.bootstrap_rooms is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "canary_bootstrap_rooms",
+                live.bootstrap_rooms,
+                shape=(rows.requests,),
+                into=registry.canary_bootstrap_rooms,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:64",
+            )
+        # specs/sglang/slots.yaml:67
+        if registry.dllm_input_state is not None and live.dllm_input_state is not None:
+            check_source(
+                mode,
+                "dllm_input_state",
+                live.dllm_input_state,
+                shape=(rows.tokens, config.hidden_size),
+                into=registry.dllm_input_state,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:67",
+            )
+        # specs/sglang/slots.yaml:86
+        if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
+            check_source(
+                mode,
+                "pipeline_hidden_states",
+                live.pipeline_hidden_states,
+                shape=(rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                into=registry.pipeline_hidden_states,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:86",
+            )
+        # specs/sglang/slots.yaml:89
+        if registry.pipeline_residual is not None and live.pipeline_residual is not None:
+            check_source(
+                mode,
+                "pipeline_residual",
+                live.pipeline_residual,
+                shape=(rows.proxy_tokens, config.hidden_size),
+                into=registry.pipeline_residual,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:89",
+            )
+        if self.debug.values:
+            self._check_values_idling(live, mode)
+
+    def _load_idling(self, live: LiveBatch, extents: Extents, copy: bool) -> DecodeGraphTargetBatch:
+        """The slots of idle."""
+        config = self.config
+        mode = live.mode.value
+        rows, padded = extents.rows, extents.padded
+        views = self._views_of(padded)
+        input_ids = live.input_ids
+        positions = live.positions
+        out_cache_loc = live.out_cache_loc
+        mrope_positions = live.mrope_positions
+        req_pool_indices = live.req_pool_indices
+        seq_lens = live.seq_lens
+        seq_lens_cpu = live.seq_lens_cpu
+        encoder_lens = None if views.encoder_lens is None else live.encoder_lens
+        mamba_track_indices = (
+            None if views.mamba_track_indices is None else live.mamba_track_indices
+        )
+        mamba_track_mask = None if views.mamba_track_mask is None else live.mamba_track_mask
+        ngram_column_starts = (
+            None if views.ngram_column_starts is None else live.ngram_column_starts
+        )
+        ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
+        ngram_out_column_starts = (
+            None if views.ngram_out_column_starts is None else live.ngram_out_column_starts
+        )
+        ngram_out_req_lens = None if views.ngram_out_req_lens is None else live.ngram_out_req_lens
+        ngram_skip_update = None if views.ngram_skip_update is None else live.ngram_skip_update
+        canary_request_ids = None if views.canary_request_ids is None else live.request_ids
+        canary_bootstrap_rooms = (
+            None if views.canary_bootstrap_rooms is None else live.bootstrap_rooms
+        )
+        dllm_input_state = None if views.dllm_input_state is None else live.dllm_input_state
+        pipeline_hidden_states = (
+            None if views.pipeline_hidden_states is None else live.pipeline_hidden_states
+        )
+        pipeline_residual = None if views.pipeline_residual is None else live.pipeline_residual
+        if not copy:
+            if rows.brought != padded.brought:
+                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
+                raise BatchError(
+                    "U716",
+                    mode,
+                    "copy=False",
+                    problem,
+                    place="specs/sglang/runners/decode_graph.yaml:1",
+                )
+            return DecodeGraphTargetBatch(
+                mode=live.mode,
+                live_requests=rows.requests,
+                requests=padded.requests,
+                live_tokens=rows.tokens,
+                tokens=padded.tokens,
+                live_graph_requests=rows.graph_requests,
+                graph_requests=padded.graph_requests,
+                live_graph_tokens=rows.graph_tokens,
+                graph_tokens=padded.graph_tokens,
+                live_split_tokens=rows.split_tokens,
+                split_tokens=padded.split_tokens,
+                live_first_tokens=rows.first_tokens,
+                first_tokens=padded.first_tokens,
+                live_second_tokens=rows.second_tokens,
+                second_tokens=padded.second_tokens,
+                live_context_tokens=rows.context_tokens,
+                context_tokens=padded.context_tokens,
+                live_proxy_tokens=rows.proxy_tokens,
+                proxy_tokens=padded.proxy_tokens,
+                live_gathered_tokens=rows.gathered_tokens,
+                gathered_tokens=padded.gathered_tokens,
+                flashinfer_workspace=views.flashinfer_workspace,
+                graph_input_embeds=views.graph_input_embeds,
+                input_ids=input_ids,
+                positions=positions,
+                out_cache_loc=out_cache_loc,
+                mrope_positions=mrope_positions,
+                req_pool_indices=req_pool_indices,
+                seq_lens=seq_lens,
+                seq_lens_cpu=seq_lens_cpu,
+                encoder_lens=encoder_lens,
+                mamba_track_indices=mamba_track_indices,
+                mamba_track_mask=mamba_track_mask,
+                ngram_column_starts=ngram_column_starts,
+                ngram_req_lens=ngram_req_lens,
+                ngram_out_column_starts=ngram_out_column_starts,
+                ngram_out_req_lens=ngram_out_req_lens,
+                ngram_skip_update=ngram_skip_update,
+                canary_request_ids=canary_request_ids,
+                canary_bootstrap_rooms=canary_bootstrap_rooms,
+                dllm_input_state=dllm_input_state,
+                aux_hidden_states=views.aux_hidden_states,
+                global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
+                global_num_tokens_for_logprob=torch.full_like(
+                    views.global_num_tokens_for_logprob, padded.tokens
+                ),
+                graph_logits=views.graph_logits,
+                pipeline_hidden_states=pipeline_hidden_states,
+                pipeline_residual=pipeline_residual,
+                num_token_non_padded=None
+                if views.num_token_non_padded is None
+                else torch.full_like(
+                    views.num_token_non_padded,
+                    max(
+                        0,
+                        min(
+                            rows.tokens
+                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                            padded.tokens // config.attn_tp_size,
+                        ),
+                    )
+                    if config.routes_shares
+                    else rows.tokens,
+                ),
+                first_num_token_non_padded=None
+                if views.first_num_token_non_padded is None
+                else torch.full_like(
+                    views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens)
+                ),
+                second_num_token_non_padded=None
+                if views.second_num_token_non_padded is None
+                else torch.full_like(
+                    views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
+                ),
+                dsa_page_table=views.dsa_page_table,
+                dsa_cache_seqlens=views.dsa_cache_seqlens,
+                dsa_kv_indptr=views.dsa_kv_indptr,
+                dsa_kv_indices=views.dsa_kv_indices,
+                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+                flashinfer_last_page_len=views.flashinfer_last_page_len,
+                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+                flashinfer_kv_indices=views.flashinfer_kv_indices,
+                flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+                flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+                flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+                flashinfer_custom_mask=views.flashinfer_custom_mask,
+                linear_state_indices=views.linear_state_indices,
+                linear_query_start=views.linear_query_start,
+                linear_verify_indices=views.linear_verify_indices,
+                mla_kv_indptr=views.mla_kv_indptr,
+                mla_qo_indptr=views.mla_qo_indptr,
+                mla_kv_indices=views.mla_kv_indices,
+                mla_kv_lens=views.mla_kv_lens,
+                mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+                mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+                mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+                mla_block_table=views.mla_block_table,
+                mla_padded_q=views.mla_padded_q,
+                mla_unpadded_output=views.mla_unpadded_output,
+                page_table=views.page_table,
+                window_page_table=views.window_page_table,
+                encoder_page_table=views.encoder_page_table,
+                cache_seqlens=views.cache_seqlens,
+                cu_seqlens_q=views.cu_seqlens_q,
+                cu_seqlens_k=views.cu_seqlens_k,
+                scheduler_metadata=views.scheduler_metadata,
+                strided_indices=views.strided_indices,
+                all_token_page_table=views.all_token_page_table,
+                triton_kv_indptr=views.triton_kv_indptr,
+                triton_window_kv_indptr=views.triton_window_kv_indptr,
+                triton_qo_indptr=views.triton_qo_indptr,
+                triton_mask_indptr=views.triton_mask_indptr,
+                triton_kv_indices=views.triton_kv_indices,
+                triton_window_kv_indices=views.triton_window_kv_indices,
+                triton_window_cache_loc=views.triton_window_cache_loc,
+                triton_num_kv_splits=views.triton_num_kv_splits,
+                triton_attn_logits=views.triton_attn_logits,
+                triton_attn_lse=views.triton_attn_lse,
+                verify_mask=None,
+                custom_mask=None,
+                linear_next_token=None,
+                linear_next_sibling=None,
+                linear_parent=None,
+                tree_page_table=None,
+                tree_cache_seqlens=None,
+                tree_window_page_table=None,
+                input_embeds=live.input_embeds,
+            )
+        if self.debug.claims:
+            self.registry.regions.claim()
+        if self.debug.poison:
+            self._poison_idling(live)
+        # specs/sglang/backends/flashinfer.yaml:67
+        # specs/sglang/backends/prepared.yaml:3
+        # specs/sglang/slots.yaml:3
+        if input_ids is not None:
+            load_rows(views.input_ids, input_ids, rows.tokens, 0)
+        # specs/sglang/slots.yaml:6
+        load_rows(views.positions, positions, rows.tokens, 0)
+        # specs/sglang/slots.yaml:9
+        if out_cache_loc is not None:
+            load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
+        # specs/sglang/slots.yaml:15
+        if mrope_positions is not None:
+            load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
+        # specs/sglang/slots.yaml:18
+        load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
+        # specs/sglang/slots.yaml:21
+        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
+        # specs/sglang/slots.yaml:24
+        if seq_lens_cpu is not None:
+            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
+        # specs/sglang/slots.yaml:36
+        if views.encoder_lens is not None:
+            load_rows(
+                views.encoder_lens,
+                encoder_lens,
+                rows.requests,
+                present(config.max_source_positions),
+            )
+        # specs/sglang/slots.yaml:40
+        if views.mamba_track_indices is not None and mamba_track_indices is not None:
+            load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
+        # specs/sglang/slots.yaml:43
+        if views.mamba_track_mask is not None and mamba_track_mask is not None:
+            load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
+        # specs/sglang/slots.yaml:46
+        if views.ngram_column_starts is not None:
+            load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
+        # specs/sglang/slots.yaml:49
+        if views.ngram_req_lens is not None:
+            load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
+        # specs/sglang/slots.yaml:52
+        if views.ngram_out_column_starts is not None:
+            load_rows(views.ngram_out_column_starts, ngram_out_column_starts, rows.requests, None)
+        # specs/sglang/slots.yaml:55
+        if views.ngram_out_req_lens is not None:
+            load_rows(views.ngram_out_req_lens, ngram_out_req_lens, rows.requests, None)
+        # specs/sglang/slots.yaml:58
+        if views.ngram_skip_update is not None:
+            load_rows(views.ngram_skip_update, ngram_skip_update, rows.requests, None)
+        # specs/sglang/slots.yaml:61
+        if views.canary_request_ids is not None:
+            load_rows(views.canary_request_ids, canary_request_ids, rows.requests, 0)
+        # specs/sglang/slots.yaml:64
+        if views.canary_bootstrap_rooms is not None:
+            load_rows(views.canary_bootstrap_rooms, canary_bootstrap_rooms, rows.requests, -1)
+        # specs/sglang/slots.yaml:67
+        if views.dllm_input_state is not None and dllm_input_state is not None:
+            load_rows(views.dllm_input_state, dllm_input_state, rows.tokens, 0)
+        # specs/sglang/slots.yaml:70
+        # specs/sglang/slots.yaml:74
+        write_scalar(views.global_num_tokens, padded.tokens)
+        # specs/sglang/slots.yaml:77
+        write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
+        # specs/sglang/slots.yaml:83
+        # specs/sglang/slots.yaml:86
+        if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
+            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.proxy_tokens, None)
+        # specs/sglang/slots.yaml:89
+        if views.pipeline_residual is not None and pipeline_residual is not None:
+            load_rows(views.pipeline_residual, pipeline_residual, rows.proxy_tokens, None)
+        # specs/sglang/slots.yaml:316
+        if views.num_token_non_padded is not None:
+            write_scalar(
+                views.num_token_non_padded,
+                max(
+                    0,
+                    min(
+                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                        padded.tokens // config.attn_tp_size,
+                    ),
+                )
+                if config.routes_shares
+                else rows.tokens,
+            )
+        # specs/sglang/slots.yaml:326
+        if views.first_num_token_non_padded is not None:
+            write_scalar(views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens))
+        # specs/sglang/slots.yaml:329
+        if views.second_num_token_non_padded is not None:
+            write_scalar(
+                views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
+            )
+        # specs/sglang/backends/dsa.yaml:15
+        # specs/sglang/backends/dsa.yaml:18
+        # specs/sglang/backends/dsa.yaml:20
+        # specs/sglang/backends/dsa.yaml:23
+        # specs/sglang/backends/flashinfer.yaml:16
+        # specs/sglang/backends/flashinfer.yaml:19
+        # specs/sglang/backends/flashinfer.yaml:21
+        # specs/sglang/backends/flashinfer.yaml:23
+        # specs/sglang/backends/flashinfer.yaml:26
+        # specs/sglang/backends/flashinfer.yaml:35
+        # specs/sglang/backends/flashinfer.yaml:38
+        # specs/sglang/backends/flashinfer.yaml:41
+        # specs/sglang/backends/flashinfer.yaml:45
+        # specs/sglang/backends/flashinfer.yaml:48
+        # specs/sglang/backends/hybrid_linear.yaml:8
+        # specs/sglang/backends/hybrid_linear.yaml:11
+        # specs/sglang/backends/hybrid_linear.yaml:13
+        # specs/sglang/backends/mla.yaml:19
+        # specs/sglang/backends/mla.yaml:22
+        # specs/sglang/backends/mla.yaml:30
+        # specs/sglang/backends/mla.yaml:33
+        # specs/sglang/backends/mla.yaml:34
+        # specs/sglang/backends/mla.yaml:37
+        # specs/sglang/backends/mla.yaml:40
+        # specs/sglang/backends/mla.yaml:48
+        # specs/sglang/backends/mla.yaml:51
+        # specs/sglang/backends/mla.yaml:54
+        # specs/sglang/backends/page_tables.yaml:20
+        # specs/sglang/backends/page_tables.yaml:22
+        # specs/sglang/backends/page_tables.yaml:25
+        # specs/sglang/backends/page_tables.yaml:28
+        # specs/sglang/backends/page_tables.yaml:30
+        # specs/sglang/backends/page_tables.yaml:33
+        # specs/sglang/backends/page_tables.yaml:35
+        # specs/sglang/backends/page_tables.yaml:38
+        # specs/sglang/backends/page_tables.yaml:65
+        # specs/sglang/backends/triton.yaml:11
+        # specs/sglang/backends/triton.yaml:14
+        # specs/sglang/backends/triton.yaml:17
+        # specs/sglang/backends/triton.yaml:19
+        # specs/sglang/backends/triton.yaml:27
+        # specs/sglang/backends/triton.yaml:31
+        # specs/sglang/backends/triton.yaml:35
+        # specs/sglang/backends/triton.yaml:39
+        # specs/sglang/backends/triton.yaml:59
+        # specs/sglang/backends/triton.yaml:62
+        batch = DecodeGraphTargetBatch(
+            mode=live.mode,
+            live_requests=rows.requests,
+            requests=padded.requests,
+            live_tokens=rows.tokens,
+            tokens=padded.tokens,
+            live_graph_requests=rows.graph_requests,
+            graph_requests=padded.graph_requests,
+            live_graph_tokens=rows.graph_tokens,
+            graph_tokens=padded.graph_tokens,
+            live_split_tokens=rows.split_tokens,
+            split_tokens=padded.split_tokens,
+            live_first_tokens=rows.first_tokens,
+            first_tokens=padded.first_tokens,
+            live_second_tokens=rows.second_tokens,
+            second_tokens=padded.second_tokens,
+            live_context_tokens=rows.context_tokens,
+            context_tokens=padded.context_tokens,
+            live_proxy_tokens=rows.proxy_tokens,
+            proxy_tokens=padded.proxy_tokens,
+            live_gathered_tokens=rows.gathered_tokens,
+            gathered_tokens=padded.gathered_tokens,
+            flashinfer_workspace=views.flashinfer_workspace,
+            graph_input_embeds=views.graph_input_embeds,
+            input_ids=views.input_ids if input_ids is not None else None,
+            positions=views.positions,
+            out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
+            mrope_positions=views.mrope_positions if mrope_positions is not None else None,
+            req_pool_indices=views.req_pool_indices,
+            seq_lens=views.seq_lens,
+            seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
+            encoder_lens=views.encoder_lens,
+            mamba_track_indices=views.mamba_track_indices
+            if mamba_track_indices is not None
+            else None,
+            mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
+            ngram_column_starts=views.ngram_column_starts,
+            ngram_req_lens=views.ngram_req_lens,
+            ngram_out_column_starts=views.ngram_out_column_starts,
+            ngram_out_req_lens=views.ngram_out_req_lens,
+            ngram_skip_update=views.ngram_skip_update,
+            canary_request_ids=views.canary_request_ids,
+            canary_bootstrap_rooms=views.canary_bootstrap_rooms,
+            dllm_input_state=views.dllm_input_state if dllm_input_state is not None else None,
+            aux_hidden_states=views.aux_hidden_states,
+            global_num_tokens=views.global_num_tokens,
+            global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
+            graph_logits=views.graph_logits,
+            pipeline_hidden_states=views.pipeline_hidden_states
+            if pipeline_hidden_states is not None
+            else None,
+            pipeline_residual=views.pipeline_residual if pipeline_residual is not None else None,
+            num_token_non_padded=views.num_token_non_padded,
+            first_num_token_non_padded=views.first_num_token_non_padded,
+            second_num_token_non_padded=views.second_num_token_non_padded,
+            dsa_page_table=views.dsa_page_table,
+            dsa_cache_seqlens=views.dsa_cache_seqlens,
+            dsa_kv_indptr=views.dsa_kv_indptr,
+            dsa_kv_indices=views.dsa_kv_indices,
+            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            flashinfer_kv_indices=views.flashinfer_kv_indices,
+            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            linear_state_indices=views.linear_state_indices,
+            linear_query_start=views.linear_query_start,
+            linear_verify_indices=views.linear_verify_indices,
+            mla_kv_indptr=views.mla_kv_indptr,
+            mla_qo_indptr=views.mla_qo_indptr,
+            mla_kv_indices=views.mla_kv_indices,
+            mla_kv_lens=views.mla_kv_lens,
+            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+            mla_block_table=views.mla_block_table,
+            mla_padded_q=views.mla_padded_q,
+            mla_unpadded_output=views.mla_unpadded_output,
+            page_table=views.page_table,
+            window_page_table=views.window_page_table,
+            encoder_page_table=views.encoder_page_table,
+            cache_seqlens=views.cache_seqlens,
+            cu_seqlens_q=views.cu_seqlens_q,
+            cu_seqlens_k=views.cu_seqlens_k,
+            scheduler_metadata=views.scheduler_metadata,
+            strided_indices=views.strided_indices,
+            all_token_page_table=views.all_token_page_table,
+            triton_kv_indptr=views.triton_kv_indptr,
+            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_qo_indptr=views.triton_qo_indptr,
+            triton_mask_indptr=views.triton_mask_indptr,
+            triton_kv_indices=views.triton_kv_indices,
+            triton_window_kv_indices=views.triton_window_kv_indices,
+            triton_window_cache_loc=views.triton_window_cache_loc,
+            triton_num_kv_splits=views.triton_num_kv_splits,
+            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_lse=views.triton_attn_lse,
+            verify_mask=None,
+            custom_mask=None,
+            linear_next_token=None,
+            linear_next_sibling=None,
+            linear_parent=None,
+            tree_page_table=None,
+            tree_cache_seqlens=None,
+            tree_window_page_table=None,
+            input_embeds=live.input_embeds,
+        )
+        if self.debug.poison:
+            self._require_unpoisoned_idling(batch, mode)
+        if self.debug.canaries:
+            self.registry.regions.check_canaries()
+        return batch
+
+    def _check_values_idling(self, live: LiveBatch, mode: str) -> None:
+        """Debug mode: every element of every source is in its range."""
+        config = self.config
+        registry = self.registry
+        if live.input_ids is not None:
+            check_values(
+                mode,
+                "input_ids",
+                live.input_ids,
+                0,
+                config.vocab_size - 1,
+                place="specs/sglang/slots.yaml:3",
+            )
+        if live.positions is not None:
+            check_values(
+                mode,
+                "positions",
+                live.positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:6",
+            )
+        if live.out_cache_loc is not None:
+            check_values(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                1,
+                config.max_total_tokens_target + config.page_size - 1,
+                place="specs/sglang/slots.yaml:9",
+            )
+        if live.mrope_positions is not None:
+            check_values(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:15",
+            )
+        if live.req_pool_indices is not None:
+            check_values(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                0,
+                config.request_pool_size,
+                place="specs/sglang/slots.yaml:18",
+            )
+        if live.seq_lens is not None:
+            check_values(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:21",
+            )
+        if live.seq_lens_cpu is not None:
+            check_values(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:24",
+            )
+        if registry.encoder_lens is not None and live.encoder_lens is not None:
+            check_values(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                0,
+                present(config.max_source_positions),
+                place="specs/sglang/slots.yaml:36",
+            )
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_values(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                0,
+                present(config.mamba_cache_size),
+                place="specs/sglang/slots.yaml:40",
+            )
+        if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
+            check_values(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:46",
+            )
+        if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:49",
+            )
+        if (
+            registry.ngram_out_column_starts is not None
+            and live.ngram_out_column_starts is not None
+        ):
+            check_values(
+                mode,
+                "ngram_out_column_starts",
+                live.ngram_out_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:52",
+            )
+        if registry.ngram_out_req_lens is not None and live.ngram_out_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_out_req_lens",
+                live.ngram_out_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:55",
+            )
+        if registry.canary_request_ids is not None and live.request_ids is not None:
+            check_values(
+                mode,
+                "canary_request_ids",
+                live.request_ids,
+                0,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:61",
+            )
+        if registry.canary_bootstrap_rooms is not None and live.bootstrap_rooms is not None:
+            check_values(
+                mode,
+                "canary_bootstrap_rooms",
+                live.bootstrap_rooms,
+                -1,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:64",
+            )
+
+    def _poison_idling(self, live: LiveBatch) -> None:
+        """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.flashinfer_workspace, None)
+        poison_around(self.registry.graph_input_embeds, None)
+        poison_around(self.registry.input_ids, live.input_ids)
+        poison_around(self.registry.positions, live.positions)
+        poison_around(self.registry.out_cache_loc, live.out_cache_loc)
+        poison_around(self.registry.mrope_positions, live.mrope_positions)
+        poison_around(self.registry.req_pool_indices, live.req_pool_indices)
+        poison_around(self.registry.seq_lens, live.seq_lens)
+        poison_around(self.registry.seq_lens_cpu, live.seq_lens_cpu)
+        poison_around(self.registry.encoder_lens, live.encoder_lens)
+        poison_around(self.registry.mamba_track_indices, live.mamba_track_indices)
+        poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
+        poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
+        poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
+        poison_around(self.registry.ngram_out_column_starts, live.ngram_out_column_starts)
+        poison_around(self.registry.ngram_out_req_lens, live.ngram_out_req_lens)
+        poison_around(self.registry.ngram_skip_update, live.ngram_skip_update)
+        poison_around(self.registry.canary_request_ids, live.request_ids)
+        poison_around(self.registry.canary_bootstrap_rooms, live.bootstrap_rooms)
+        poison_around(self.registry.dllm_input_state, live.dllm_input_state)
+        poison_around(self.registry.aux_hidden_states, None)
+        poison_around(self.registry.global_num_tokens, None)
+        poison_around(self.registry.global_num_tokens_for_logprob, None)
+        poison_around(self.registry.graph_logits, None)
+        poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
+        poison_around(self.registry.pipeline_residual, live.pipeline_residual)
+        poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.first_num_token_non_padded, None)
+        poison_around(self.registry.second_num_token_non_padded, None)
+        poison_around(self.registry.dsa_page_table, None)
+        poison_around(self.registry.dsa_cache_seqlens, None)
+        poison_around(self.registry.dsa_kv_indptr, None)
+        poison_around(self.registry.dsa_kv_indices, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_second_kv_indptr, None)
+        poison_around(self.registry.flashinfer_second_qo_indptr, None)
+        poison_around(self.registry.flashinfer_kv_indices, None)
+        poison_around(self.registry.flashinfer_second_kv_indices, None)
+        poison_around(self.registry.flashinfer_window_cache_loc, None)
+        poison_around(self.registry.flashinfer_mask_indptr, None)
+        poison_around(self.registry.flashinfer_custom_mask, None)
+        poison_around(self.registry.linear_state_indices, None)
+        poison_around(self.registry.linear_query_start, None)
+        poison_around(self.registry.linear_verify_indices, None)
+        poison_around(self.registry.mla_kv_indptr, None)
+        poison_around(self.registry.mla_qo_indptr, None)
+        poison_around(self.registry.mla_kv_indices, None)
+        poison_around(self.registry.mla_kv_lens, None)
+        poison_around(self.registry.mla_kv_indptr_cpu, None)
+        poison_around(self.registry.mla_qo_indptr_cpu, None)
+        poison_around(self.registry.mla_kv_lens_cpu, None)
+        poison_around(self.registry.mla_block_table, None)
+        poison_around(self.registry.mla_padded_q, None)
+        poison_around(self.registry.mla_unpadded_output, None)
+        poison_around(self.registry.page_table, None)
+        poison_around(self.registry.window_page_table, None)
+        poison_around(self.registry.encoder_page_table, None)
+        poison_around(self.registry.cache_seqlens, None)
+        poison_around(self.registry.cu_seqlens_q, None)
+        poison_around(self.registry.cu_seqlens_k, None)
+        poison_around(self.registry.scheduler_metadata, None)
+        poison_around(self.registry.strided_indices, None)
+        poison_around(self.registry.all_token_page_table, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_window_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
+        poison_around(self.registry.triton_kv_indices, None)
+        poison_around(self.registry.triton_window_kv_indices, None)
+        poison_around(self.registry.triton_window_cache_loc, None)
+        poison_around(self.registry.triton_num_kv_splits, None)
+        poison_around(self.registry.triton_attn_logits, None)
+        poison_around(self.registry.triton_attn_lse, None)
+        poison_around(self.registry.verify_mask, None)
+        poison_around(self.registry.custom_mask, None)
+        poison_around(self.registry.linear_next_token, None)
+        poison_around(self.registry.linear_next_sibling, None)
+        poison_around(self.registry.linear_parent, None)
+        poison_around(self.registry.tree_page_table, None)
+        poison_around(self.registry.tree_cache_seqlens, None)
+        poison_around(self.registry.tree_window_page_table, None)
+
+    def _require_unpoisoned_idling(self, batch: DecodeGraphTargetBatch, mode: str) -> None:
+        """Debug mode: readers of padded rows find none that nobody wrote."""
+        if batch.input_ids is not None:
+            require_unpoisoned(
+                mode, "input_ids", batch.input_ids, place="specs/sglang/slots.yaml:3"
+            )
+        if batch.positions is not None:
+            require_unpoisoned(
+                mode, "positions", batch.positions, place="specs/sglang/slots.yaml:6"
+            )
+        if batch.out_cache_loc is not None:
+            require_unpoisoned(
+                mode, "out_cache_loc", batch.out_cache_loc, place="specs/sglang/slots.yaml:9"
+            )
+        if batch.mrope_positions is not None:
+            require_unpoisoned(
+                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
+            )
+        if batch.req_pool_indices is not None:
+            require_unpoisoned(
+                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
+            )
+        if batch.seq_lens is not None:
+            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
+        if batch.seq_lens_cpu is not None:
+            require_unpoisoned(
+                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
+            )
+        if batch.encoder_lens is not None:
+            require_unpoisoned(
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
+            )
+        if batch.mamba_track_indices is not None:
+            require_unpoisoned(
+                mode,
+                "mamba_track_indices",
+                batch.mamba_track_indices,
+                place="specs/sglang/slots.yaml:40",
+            )
+        if batch.mamba_track_mask is not None:
+            require_unpoisoned(
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+            )
+        if batch.canary_request_ids is not None:
+            require_unpoisoned(
+                mode,
+                "canary_request_ids",
+                batch.canary_request_ids,
+                place="specs/sglang/slots.yaml:61",
+            )
+        if batch.canary_bootstrap_rooms is not None:
+            require_unpoisoned(
+                mode,
+                "canary_bootstrap_rooms",
+                batch.canary_bootstrap_rooms,
+                place="specs/sglang/slots.yaml:64",
+            )
+        if batch.dllm_input_state is not None:
+            require_unpoisoned(
+                mode, "dllm_input_state", batch.dllm_input_state, place="specs/sglang/slots.yaml:67"
             )
 
     def _check_sources_target_verify(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -3513,10 +5535,10 @@ class DecodeGraphTargetRunner:
                 into=registry.encoder_lens,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:36",
-                accepts=(torch.int64,),
+                accepts=(torch.int32, torch.int64),
                 known=known,
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -3525,10 +5547,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
                 known=known,
             )
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -3537,10 +5559,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:42",
+                place="specs/sglang/slots.yaml:43",
                 known=known,
             )
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -3551,11 +5573,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -3566,11 +5588,89 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:63
+        # specs/sglang/slots.yaml:52
+        if registry.ngram_out_column_starts is not None and (
+            live.ngram_out_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_out_column_starts",
+                live.ngram_out_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_out_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:52",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:55
+        if registry.ngram_out_req_lens is not None and (
+            live.ngram_out_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_out_req_lens",
+                live.ngram_out_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_out_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:55",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:58
+        if registry.ngram_skip_update is not None and (
+            live.ngram_skip_update is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_skip_update",
+                live.ngram_skip_update,
+                shape=(rows.requests,),
+                into=registry.ngram_skip_update,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:58",
+            )
+        # specs/sglang/slots.yaml:61
+        if registry.canary_request_ids is not None and (
+            live.request_ids is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "canary_request_ids",
+                live.request_ids,
+                shape=(rows.requests,),
+                into=registry.canary_request_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:61",
+            )
+        # specs/sglang/slots.yaml:64
+        if registry.canary_bootstrap_rooms is not None and (
+            live.bootstrap_rooms is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "canary_bootstrap_rooms",
+                live.bootstrap_rooms,
+                shape=(rows.requests,),
+                into=registry.canary_bootstrap_rooms,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:64",
+            )
+        # specs/sglang/slots.yaml:67
+        if registry.dllm_input_state is not None and live.dllm_input_state is not None:
+            check_source(
+                mode,
+                "dllm_input_state",
+                live.dllm_input_state,
+                shape=(rows.tokens, config.hidden_size),
+                into=registry.dllm_input_state,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:67",
+            )
+        # specs/sglang/slots.yaml:86
         if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
             check_source(
                 mode,
@@ -3579,9 +5679,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.proxy_tokens, config.hidden_size * config.residual_streams),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:63",
+                place="specs/sglang/slots.yaml:86",
             )
-        # specs/sglang/slots.yaml:66
+        # specs/sglang/slots.yaml:89
         if registry.pipeline_residual is not None and live.pipeline_residual is not None:
             check_source(
                 mode,
@@ -3590,7 +5690,7 @@ class DecodeGraphTargetRunner:
                 shape=(rows.proxy_tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:66",
+                place="specs/sglang/slots.yaml:89",
             )
         if self.debug.values:
             self._check_values_target_verify(live, mode)
@@ -3619,6 +5719,16 @@ class DecodeGraphTargetRunner:
             None if views.ngram_column_starts is None else live.ngram_column_starts
         )
         ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
+        ngram_out_column_starts = (
+            None if views.ngram_out_column_starts is None else live.ngram_out_column_starts
+        )
+        ngram_out_req_lens = None if views.ngram_out_req_lens is None else live.ngram_out_req_lens
+        ngram_skip_update = None if views.ngram_skip_update is None else live.ngram_skip_update
+        canary_request_ids = None if views.canary_request_ids is None else live.request_ids
+        canary_bootstrap_rooms = (
+            None if views.canary_bootstrap_rooms is None else live.bootstrap_rooms
+        )
+        dllm_input_state = None if views.dllm_input_state is None else live.dllm_input_state
         pipeline_hidden_states = (
             None if views.pipeline_hidden_states is None else live.pipeline_hidden_states
         )
@@ -3655,28 +5765,9 @@ class DecodeGraphTargetRunner:
                 proxy_tokens=padded.proxy_tokens,
                 live_gathered_tokens=rows.gathered_tokens,
                 gathered_tokens=padded.gathered_tokens,
-                page_table=views.page_table,
-                cache_seqlens=views.cache_seqlens,
-                cu_seqlens_q=views.cu_seqlens_q,
-                cu_seqlens_k=views.cu_seqlens_k,
-                verify_mask=views.verify_mask,
-                triton_kv_indptr=views.triton_kv_indptr,
-                triton_qo_indptr=views.triton_qo_indptr,
-                triton_mask_indptr=views.triton_mask_indptr,
-                triton_kv_indices=views.triton_kv_indices,
-                triton_attn_logits=views.triton_attn_logits,
-                triton_attn_lse=views.triton_attn_lse,
-                triton_num_kv_splits=views.triton_num_kv_splits,
-                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-                flashinfer_last_page_len=views.flashinfer_last_page_len,
-                flashinfer_kv_indices=views.flashinfer_kv_indices,
-                flashinfer_cross_kv_indptr=views.flashinfer_cross_kv_indptr,
-                flashinfer_cross_qo_indptr=views.flashinfer_cross_qo_indptr,
-                flashinfer_cross_kv_indices=views.flashinfer_cross_kv_indices,
-                flashinfer_custom_mask=views.flashinfer_custom_mask,
                 flashinfer_workspace=views.flashinfer_workspace,
                 graph_input_embeds=views.graph_input_embeds,
+                verify_mask=views.verify_mask,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -3689,6 +5780,13 @@ class DecodeGraphTargetRunner:
                 mamba_track_mask=mamba_track_mask,
                 ngram_column_starts=ngram_column_starts,
                 ngram_req_lens=ngram_req_lens,
+                ngram_out_column_starts=ngram_out_column_starts,
+                ngram_out_req_lens=ngram_out_req_lens,
+                ngram_skip_update=ngram_skip_update,
+                canary_request_ids=canary_request_ids,
+                canary_bootstrap_rooms=canary_bootstrap_rooms,
+                dllm_input_state=dllm_input_state,
+                aux_hidden_states=views.aux_hidden_states,
                 global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
                 global_num_tokens_for_logprob=torch.full_like(
                     views.global_num_tokens_for_logprob, padded.tokens
@@ -3696,7 +5794,21 @@ class DecodeGraphTargetRunner:
                 graph_logits=views.graph_logits,
                 pipeline_hidden_states=pipeline_hidden_states,
                 pipeline_residual=pipeline_residual,
-                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                num_token_non_padded=None
+                if views.num_token_non_padded is None
+                else torch.full_like(
+                    views.num_token_non_padded,
+                    max(
+                        0,
+                        min(
+                            rows.tokens
+                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                            padded.tokens // config.attn_tp_size,
+                        ),
+                    )
+                    if config.routes_shares
+                    else rows.tokens,
+                ),
                 first_num_token_non_padded=None
                 if views.first_num_token_non_padded is None
                 else torch.full_like(
@@ -3707,6 +5819,58 @@ class DecodeGraphTargetRunner:
                 else torch.full_like(
                     views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
                 ),
+                dsa_page_table=views.dsa_page_table,
+                dsa_cache_seqlens=views.dsa_cache_seqlens,
+                dsa_kv_indptr=views.dsa_kv_indptr,
+                dsa_kv_indices=views.dsa_kv_indices,
+                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+                flashinfer_last_page_len=views.flashinfer_last_page_len,
+                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+                flashinfer_kv_indices=views.flashinfer_kv_indices,
+                flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+                flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+                flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+                flashinfer_custom_mask=views.flashinfer_custom_mask,
+                linear_state_indices=views.linear_state_indices,
+                linear_query_start=views.linear_query_start,
+                linear_verify_indices=views.linear_verify_indices,
+                linear_next_token=views.linear_next_token,
+                linear_next_sibling=views.linear_next_sibling,
+                linear_parent=views.linear_parent,
+                mla_kv_indptr=views.mla_kv_indptr,
+                mla_qo_indptr=views.mla_qo_indptr,
+                mla_kv_indices=views.mla_kv_indices,
+                mla_kv_lens=views.mla_kv_lens,
+                mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+                mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+                mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+                mla_block_table=views.mla_block_table,
+                mla_padded_q=views.mla_padded_q,
+                mla_unpadded_output=views.mla_unpadded_output,
+                page_table=views.page_table,
+                window_page_table=views.window_page_table,
+                encoder_page_table=views.encoder_page_table,
+                cache_seqlens=views.cache_seqlens,
+                cu_seqlens_q=views.cu_seqlens_q,
+                cu_seqlens_k=views.cu_seqlens_k,
+                scheduler_metadata=views.scheduler_metadata,
+                strided_indices=views.strided_indices,
+                tree_page_table=views.tree_page_table,
+                tree_cache_seqlens=views.tree_cache_seqlens,
+                tree_window_page_table=views.tree_window_page_table,
+                all_token_page_table=views.all_token_page_table,
+                triton_kv_indptr=views.triton_kv_indptr,
+                triton_window_kv_indptr=views.triton_window_kv_indptr,
+                triton_qo_indptr=views.triton_qo_indptr,
+                triton_mask_indptr=views.triton_mask_indptr,
+                triton_kv_indices=views.triton_kv_indices,
+                triton_window_kv_indices=views.triton_window_kv_indices,
+                triton_window_cache_loc=views.triton_window_cache_loc,
+                triton_num_kv_splits=views.triton_num_kv_splits,
+                triton_attn_logits=views.triton_attn_logits,
+                triton_attn_lse=views.triton_attn_lse,
                 custom_mask=None,
                 input_embeds=live.input_embeds,
             )
@@ -3714,28 +5878,9 @@ class DecodeGraphTargetRunner:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_target_verify(live)
-        # specs/sglang/backends/target.yaml:4
-        # specs/sglang/backends/target.yaml:7
-        # specs/sglang/backends/target.yaml:10
-        # specs/sglang/backends/target.yaml:13
-        # specs/sglang/backends/target.yaml:16
-        # specs/sglang/backends/target.yaml:20
-        # specs/sglang/backends/target.yaml:23
-        # specs/sglang/backends/target.yaml:26
-        # specs/sglang/backends/target.yaml:29
-        # specs/sglang/backends/target.yaml:32
-        # specs/sglang/backends/target.yaml:36
-        # specs/sglang/backends/target.yaml:40
-        # specs/sglang/backends/target.yaml:43
-        # specs/sglang/backends/target.yaml:46
-        # specs/sglang/backends/target.yaml:49
-        # specs/sglang/backends/target.yaml:52
-        # specs/sglang/backends/target.yaml:55
-        # specs/sglang/backends/target.yaml:59
-        # specs/sglang/backends/target.yaml:63
-        # specs/sglang/backends/target.yaml:67
-        # specs/sglang/backends/target.yaml:70
-        # specs/sglang/backends/target.yaml:74
+        # specs/sglang/backends/flashinfer.yaml:67
+        # specs/sglang/backends/prepared.yaml:3
+        # specs/sglang/backends/sequences.yaml:31
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -3762,39 +5907,122 @@ class DecodeGraphTargetRunner:
                 rows.requests,
                 present(config.max_source_positions),
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if views.mamba_track_indices is not None and mamba_track_indices is not None:
             load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if views.mamba_track_mask is not None and mamba_track_mask is not None:
             load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if views.ngram_column_starts is not None:
             load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:51
+        # specs/sglang/slots.yaml:52
+        if views.ngram_out_column_starts is not None:
+            load_rows(views.ngram_out_column_starts, ngram_out_column_starts, rows.requests, None)
+        # specs/sglang/slots.yaml:55
+        if views.ngram_out_req_lens is not None:
+            load_rows(views.ngram_out_req_lens, ngram_out_req_lens, rows.requests, None)
+        # specs/sglang/slots.yaml:58
+        if views.ngram_skip_update is not None:
+            load_rows(views.ngram_skip_update, ngram_skip_update, rows.requests, None)
+        # specs/sglang/slots.yaml:61
+        if views.canary_request_ids is not None:
+            load_rows(views.canary_request_ids, canary_request_ids, rows.requests, 0)
+        # specs/sglang/slots.yaml:64
+        if views.canary_bootstrap_rooms is not None:
+            load_rows(views.canary_bootstrap_rooms, canary_bootstrap_rooms, rows.requests, -1)
+        # specs/sglang/slots.yaml:67
+        if views.dllm_input_state is not None and dllm_input_state is not None:
+            load_rows(views.dllm_input_state, dllm_input_state, rows.tokens, None)
+        # specs/sglang/slots.yaml:70
+        # specs/sglang/slots.yaml:74
         write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:54
+        # specs/sglang/slots.yaml:77
         write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:60
-        # specs/sglang/slots.yaml:63
+        # specs/sglang/slots.yaml:83
+        # specs/sglang/slots.yaml:86
         if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
             load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.proxy_tokens, None)
-        # specs/sglang/slots.yaml:66
+        # specs/sglang/slots.yaml:89
         if views.pipeline_residual is not None and pipeline_residual is not None:
             load_rows(views.pipeline_residual, pipeline_residual, rows.proxy_tokens, None)
-        # specs/sglang/slots.yaml:212
-        write_scalar(views.num_token_non_padded, rows.tokens)
-        # specs/sglang/slots.yaml:216
+        # specs/sglang/slots.yaml:316
+        if views.num_token_non_padded is not None:
+            write_scalar(
+                views.num_token_non_padded,
+                max(
+                    0,
+                    min(
+                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                        padded.tokens // config.attn_tp_size,
+                    ),
+                )
+                if config.routes_shares
+                else rows.tokens,
+            )
+        # specs/sglang/slots.yaml:326
         if views.first_num_token_non_padded is not None:
             write_scalar(views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens))
-        # specs/sglang/slots.yaml:219
+        # specs/sglang/slots.yaml:329
         if views.second_num_token_non_padded is not None:
             write_scalar(
                 views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
             )
+        # specs/sglang/backends/dsa.yaml:15
+        # specs/sglang/backends/dsa.yaml:18
+        # specs/sglang/backends/dsa.yaml:20
+        # specs/sglang/backends/dsa.yaml:23
+        # specs/sglang/backends/flashinfer.yaml:16
+        # specs/sglang/backends/flashinfer.yaml:19
+        # specs/sglang/backends/flashinfer.yaml:21
+        # specs/sglang/backends/flashinfer.yaml:23
+        # specs/sglang/backends/flashinfer.yaml:26
+        # specs/sglang/backends/flashinfer.yaml:35
+        # specs/sglang/backends/flashinfer.yaml:38
+        # specs/sglang/backends/flashinfer.yaml:41
+        # specs/sglang/backends/flashinfer.yaml:45
+        # specs/sglang/backends/flashinfer.yaml:48
+        # specs/sglang/backends/hybrid_linear.yaml:8
+        # specs/sglang/backends/hybrid_linear.yaml:11
+        # specs/sglang/backends/hybrid_linear.yaml:13
+        # specs/sglang/backends/hybrid_linear.yaml:23
+        # specs/sglang/backends/hybrid_linear.yaml:26
+        # specs/sglang/backends/hybrid_linear.yaml:29
+        # specs/sglang/backends/mla.yaml:19
+        # specs/sglang/backends/mla.yaml:22
+        # specs/sglang/backends/mla.yaml:30
+        # specs/sglang/backends/mla.yaml:33
+        # specs/sglang/backends/mla.yaml:34
+        # specs/sglang/backends/mla.yaml:37
+        # specs/sglang/backends/mla.yaml:40
+        # specs/sglang/backends/mla.yaml:48
+        # specs/sglang/backends/mla.yaml:51
+        # specs/sglang/backends/mla.yaml:54
+        # specs/sglang/backends/page_tables.yaml:20
+        # specs/sglang/backends/page_tables.yaml:22
+        # specs/sglang/backends/page_tables.yaml:25
+        # specs/sglang/backends/page_tables.yaml:28
+        # specs/sglang/backends/page_tables.yaml:30
+        # specs/sglang/backends/page_tables.yaml:33
+        # specs/sglang/backends/page_tables.yaml:35
+        # specs/sglang/backends/page_tables.yaml:38
+        # specs/sglang/backends/page_tables.yaml:49
+        # specs/sglang/backends/page_tables.yaml:52
+        # specs/sglang/backends/page_tables.yaml:55
+        # specs/sglang/backends/page_tables.yaml:65
+        # specs/sglang/backends/triton.yaml:11
+        # specs/sglang/backends/triton.yaml:14
+        # specs/sglang/backends/triton.yaml:17
+        # specs/sglang/backends/triton.yaml:19
+        # specs/sglang/backends/triton.yaml:27
+        # specs/sglang/backends/triton.yaml:31
+        # specs/sglang/backends/triton.yaml:35
+        # specs/sglang/backends/triton.yaml:39
+        # specs/sglang/backends/triton.yaml:59
+        # specs/sglang/backends/triton.yaml:62
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
             live_requests=rows.requests,
@@ -3817,28 +6045,9 @@ class DecodeGraphTargetRunner:
             proxy_tokens=padded.proxy_tokens,
             live_gathered_tokens=rows.gathered_tokens,
             gathered_tokens=padded.gathered_tokens,
-            page_table=views.page_table,
-            cache_seqlens=views.cache_seqlens,
-            cu_seqlens_q=views.cu_seqlens_q,
-            cu_seqlens_k=views.cu_seqlens_k,
-            verify_mask=views.verify_mask,
-            triton_kv_indptr=views.triton_kv_indptr,
-            triton_qo_indptr=views.triton_qo_indptr,
-            triton_mask_indptr=views.triton_mask_indptr,
-            triton_kv_indices=views.triton_kv_indices,
-            triton_attn_logits=views.triton_attn_logits,
-            triton_attn_lse=views.triton_attn_lse,
-            triton_num_kv_splits=views.triton_num_kv_splits,
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
-            flashinfer_kv_indices=views.flashinfer_kv_indices,
-            flashinfer_cross_kv_indptr=views.flashinfer_cross_kv_indptr,
-            flashinfer_cross_qo_indptr=views.flashinfer_cross_qo_indptr,
-            flashinfer_cross_kv_indices=views.flashinfer_cross_kv_indices,
-            flashinfer_custom_mask=views.flashinfer_custom_mask,
             flashinfer_workspace=views.flashinfer_workspace,
             graph_input_embeds=views.graph_input_embeds,
+            verify_mask=views.verify_mask,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -3853,6 +6062,13 @@ class DecodeGraphTargetRunner:
             mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
             ngram_column_starts=views.ngram_column_starts,
             ngram_req_lens=views.ngram_req_lens,
+            ngram_out_column_starts=views.ngram_out_column_starts,
+            ngram_out_req_lens=views.ngram_out_req_lens,
+            ngram_skip_update=views.ngram_skip_update,
+            canary_request_ids=views.canary_request_ids,
+            canary_bootstrap_rooms=views.canary_bootstrap_rooms,
+            dllm_input_state=views.dllm_input_state if dllm_input_state is not None else None,
+            aux_hidden_states=views.aux_hidden_states,
             global_num_tokens=views.global_num_tokens,
             global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
             graph_logits=views.graph_logits,
@@ -3863,6 +6079,58 @@ class DecodeGraphTargetRunner:
             num_token_non_padded=views.num_token_non_padded,
             first_num_token_non_padded=views.first_num_token_non_padded,
             second_num_token_non_padded=views.second_num_token_non_padded,
+            dsa_page_table=views.dsa_page_table,
+            dsa_cache_seqlens=views.dsa_cache_seqlens,
+            dsa_kv_indptr=views.dsa_kv_indptr,
+            dsa_kv_indices=views.dsa_kv_indices,
+            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            flashinfer_kv_indices=views.flashinfer_kv_indices,
+            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            linear_state_indices=views.linear_state_indices,
+            linear_query_start=views.linear_query_start,
+            linear_verify_indices=views.linear_verify_indices,
+            linear_next_token=views.linear_next_token,
+            linear_next_sibling=views.linear_next_sibling,
+            linear_parent=views.linear_parent,
+            mla_kv_indptr=views.mla_kv_indptr,
+            mla_qo_indptr=views.mla_qo_indptr,
+            mla_kv_indices=views.mla_kv_indices,
+            mla_kv_lens=views.mla_kv_lens,
+            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+            mla_block_table=views.mla_block_table,
+            mla_padded_q=views.mla_padded_q,
+            mla_unpadded_output=views.mla_unpadded_output,
+            page_table=views.page_table,
+            window_page_table=views.window_page_table,
+            encoder_page_table=views.encoder_page_table,
+            cache_seqlens=views.cache_seqlens,
+            cu_seqlens_q=views.cu_seqlens_q,
+            cu_seqlens_k=views.cu_seqlens_k,
+            scheduler_metadata=views.scheduler_metadata,
+            strided_indices=views.strided_indices,
+            tree_page_table=views.tree_page_table,
+            tree_cache_seqlens=views.tree_cache_seqlens,
+            tree_window_page_table=views.tree_window_page_table,
+            all_token_page_table=views.all_token_page_table,
+            triton_kv_indptr=views.triton_kv_indptr,
+            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_qo_indptr=views.triton_qo_indptr,
+            triton_mask_indptr=views.triton_mask_indptr,
+            triton_kv_indices=views.triton_kv_indices,
+            triton_window_kv_indices=views.triton_window_kv_indices,
+            triton_window_cache_loc=views.triton_window_cache_loc,
+            triton_num_kv_splits=views.triton_num_kv_splits,
+            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_lse=views.triton_attn_lse,
             custom_mask=None,
             input_embeds=live.input_embeds,
         )
@@ -3955,7 +6223,7 @@ class DecodeGraphTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -3964,7 +6232,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -3973,33 +6241,53 @@ class DecodeGraphTargetRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
+            )
+        if (
+            registry.ngram_out_column_starts is not None
+            and live.ngram_out_column_starts is not None
+        ):
+            check_values(
+                mode,
+                "ngram_out_column_starts",
+                live.ngram_out_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:52",
+            )
+        if registry.ngram_out_req_lens is not None and live.ngram_out_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_out_req_lens",
+                live.ngram_out_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:55",
+            )
+        if registry.canary_request_ids is not None and live.request_ids is not None:
+            check_values(
+                mode,
+                "canary_request_ids",
+                live.request_ids,
+                0,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:61",
+            )
+        if registry.canary_bootstrap_rooms is not None and live.bootstrap_rooms is not None:
+            check_values(
+                mode,
+                "canary_bootstrap_rooms",
+                live.bootstrap_rooms,
+                -1,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:64",
             )
 
     def _poison_target_verify(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
-        poison_around(self.registry.page_table, None)
-        poison_around(self.registry.cache_seqlens, None)
-        poison_around(self.registry.cu_seqlens_q, None)
-        poison_around(self.registry.cu_seqlens_k, None)
-        poison_around(self.registry.verify_mask, None)
-        poison_around(self.registry.triton_kv_indptr, None)
-        poison_around(self.registry.triton_qo_indptr, None)
-        poison_around(self.registry.triton_mask_indptr, None)
-        poison_around(self.registry.triton_kv_indices, None)
-        poison_around(self.registry.triton_attn_logits, None)
-        poison_around(self.registry.triton_attn_lse, None)
-        poison_around(self.registry.triton_num_kv_splits, None)
-        poison_around(self.registry.flashinfer_kv_indptr, None)
-        poison_around(self.registry.flashinfer_qo_indptr, None)
-        poison_around(self.registry.flashinfer_last_page_len, None)
-        poison_around(self.registry.flashinfer_kv_indices, None)
-        poison_around(self.registry.flashinfer_cross_kv_indptr, None)
-        poison_around(self.registry.flashinfer_cross_qo_indptr, None)
-        poison_around(self.registry.flashinfer_cross_kv_indices, None)
-        poison_around(self.registry.flashinfer_custom_mask, None)
         poison_around(self.registry.flashinfer_workspace, None)
         poison_around(self.registry.graph_input_embeds, None)
+        poison_around(self.registry.verify_mask, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -4012,6 +6300,13 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
         poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
         poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
+        poison_around(self.registry.ngram_out_column_starts, live.ngram_out_column_starts)
+        poison_around(self.registry.ngram_out_req_lens, live.ngram_out_req_lens)
+        poison_around(self.registry.ngram_skip_update, live.ngram_skip_update)
+        poison_around(self.registry.canary_request_ids, live.request_ids)
+        poison_around(self.registry.canary_bootstrap_rooms, live.bootstrap_rooms)
+        poison_around(self.registry.dllm_input_state, live.dllm_input_state)
+        poison_around(self.registry.aux_hidden_states, None)
         poison_around(self.registry.global_num_tokens, None)
         poison_around(self.registry.global_num_tokens_for_logprob, None)
         poison_around(self.registry.graph_logits, None)
@@ -4020,6 +6315,58 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.num_token_non_padded, None)
         poison_around(self.registry.first_num_token_non_padded, None)
         poison_around(self.registry.second_num_token_non_padded, None)
+        poison_around(self.registry.dsa_page_table, None)
+        poison_around(self.registry.dsa_cache_seqlens, None)
+        poison_around(self.registry.dsa_kv_indptr, None)
+        poison_around(self.registry.dsa_kv_indices, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_second_kv_indptr, None)
+        poison_around(self.registry.flashinfer_second_qo_indptr, None)
+        poison_around(self.registry.flashinfer_kv_indices, None)
+        poison_around(self.registry.flashinfer_second_kv_indices, None)
+        poison_around(self.registry.flashinfer_window_cache_loc, None)
+        poison_around(self.registry.flashinfer_mask_indptr, None)
+        poison_around(self.registry.flashinfer_custom_mask, None)
+        poison_around(self.registry.linear_state_indices, None)
+        poison_around(self.registry.linear_query_start, None)
+        poison_around(self.registry.linear_verify_indices, None)
+        poison_around(self.registry.linear_next_token, None)
+        poison_around(self.registry.linear_next_sibling, None)
+        poison_around(self.registry.linear_parent, None)
+        poison_around(self.registry.mla_kv_indptr, None)
+        poison_around(self.registry.mla_qo_indptr, None)
+        poison_around(self.registry.mla_kv_indices, None)
+        poison_around(self.registry.mla_kv_lens, None)
+        poison_around(self.registry.mla_kv_indptr_cpu, None)
+        poison_around(self.registry.mla_qo_indptr_cpu, None)
+        poison_around(self.registry.mla_kv_lens_cpu, None)
+        poison_around(self.registry.mla_block_table, None)
+        poison_around(self.registry.mla_padded_q, None)
+        poison_around(self.registry.mla_unpadded_output, None)
+        poison_around(self.registry.page_table, None)
+        poison_around(self.registry.window_page_table, None)
+        poison_around(self.registry.encoder_page_table, None)
+        poison_around(self.registry.cache_seqlens, None)
+        poison_around(self.registry.cu_seqlens_q, None)
+        poison_around(self.registry.cu_seqlens_k, None)
+        poison_around(self.registry.scheduler_metadata, None)
+        poison_around(self.registry.strided_indices, None)
+        poison_around(self.registry.tree_page_table, None)
+        poison_around(self.registry.tree_cache_seqlens, None)
+        poison_around(self.registry.tree_window_page_table, None)
+        poison_around(self.registry.all_token_page_table, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_window_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
+        poison_around(self.registry.triton_kv_indices, None)
+        poison_around(self.registry.triton_window_kv_indices, None)
+        poison_around(self.registry.triton_window_cache_loc, None)
+        poison_around(self.registry.triton_num_kv_splits, None)
+        poison_around(self.registry.triton_attn_logits, None)
+        poison_around(self.registry.triton_attn_lse, None)
         poison_around(self.registry.custom_mask, None)
 
     def _require_unpoisoned_target_verify(self, batch: DecodeGraphTargetBatch, mode: str) -> None:
@@ -4059,33 +6406,47 @@ class DecodeGraphTargetRunner:
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+            )
+        if batch.canary_request_ids is not None:
+            require_unpoisoned(
+                mode,
+                "canary_request_ids",
+                batch.canary_request_ids,
+                place="specs/sglang/slots.yaml:61",
+            )
+        if batch.canary_bootstrap_rooms is not None:
+            require_unpoisoned(
+                mode,
+                "canary_bootstrap_rooms",
+                batch.canary_bootstrap_rooms,
+                place="specs/sglang/slots.yaml:64",
             )
 
     def _execute_adaptive_verify(
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of adaptive_verify, decode, dllm_extend, idle, target_verify."""
-        # specs/sglang/runners/decode_graph.yaml:74
+        # specs/sglang/runners/decode_graph.yaml:82
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/decode_graph.yaml:75
+        # specs/sglang/runners/decode_graph.yaml:83
         engine.plan_replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:80
+        # specs/sglang/runners/decode_graph.yaml:88
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:81
+            # specs/sglang/runners/decode_graph.yaml:89
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:84
+        # specs/sglang/runners/decode_graph.yaml:92
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:84",
+            place="specs/sglang/runners/decode_graph.yaml:92",
         )
         return output
 
@@ -4093,23 +6454,23 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture."""
-        # specs/sglang/runners/decode_graph.yaml:74
+        # specs/sglang/runners/decode_graph.yaml:82
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/decode_graph.yaml:75
+        # specs/sglang/runners/decode_graph.yaml:83
         engine.plan_replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:76
-        engine.capture(batch)
-        # specs/sglang/runners/decode_graph.yaml:80
-        with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:81
-            output = engine.replay(batch)
         # specs/sglang/runners/decode_graph.yaml:84
+        engine.capture(batch)
+        # specs/sglang/runners/decode_graph.yaml:88
+        with engine.timer(batch):
+            # specs/sglang/runners/decode_graph.yaml:89
+            output = engine.replay(batch)
+        # specs/sglang/runners/decode_graph.yaml:92
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:84",
+            place="specs/sglang/runners/decode_graph.yaml:92",
         )
         return output

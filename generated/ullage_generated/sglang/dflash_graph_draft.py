@@ -27,7 +27,7 @@ from ullage_runtime.debug import (
     require_unpoisoned,
 )
 from ullage_runtime.errors import BatchError
-from ullage_runtime.integers import next_in
+from ullage_runtime.integers import cdiv, next_in
 from ullage_runtime.loader import load_rows, write_scalar
 from ullage_runtime.outputs import cut_to_live, map_tensors
 from ullage_runtime.requirements import require_same_configuration
@@ -49,7 +49,20 @@ OutputT = TypeVar("OutputT")
 # specs/sglang/modes/capture_block.yaml:1
 def live_capture_block(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode capture_block."""
-    return Rows(requests=requests, tokens=requests * present(config.speculative_num_draft_tokens))
+    return Rows(
+        requests=requests,
+        tokens=requests * present(config.speculative_num_draft_tokens),
+        graph_requests=requests,
+        graph_tokens=requests * present(config.speculative_num_draft_tokens),
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(
+            requests * present(config.speculative_num_draft_tokens), config.proxy_ranks
+        ),
+        gathered_tokens=requests * present(config.speculative_num_draft_tokens),
+    )
 
 
 # specs/sglang/modes/capture_block.yaml:1
@@ -61,20 +74,33 @@ def pad_capture_block(rows: Rows) -> Rows:
 # specs/sglang/modes/capture_block.yaml:1
 def fit_capture_block(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode capture_block as this runner has them, after decode_bucket."""
-    requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/dflash_graph.yaml:29, specs/sglang/transforms.yaml:22
+    requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
+    # decode_bucket: specs/sglang/runners/dflash_graph.yaml:39, specs/sglang/transforms.yaml:47
     requests, tokens = (
-        next_in(requests, present(config.captured)),
-        next_in(requests, present(config.captured))
+        next_in(graph_requests, present(config.captured)),
+        next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    return Rows(requests, tokens)
+    return rows._replace(requests=requests, tokens=tokens)
 
 
 # specs/sglang/modes/dflash_draft.yaml:1
 def live_dflash_draft(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode dflash_draft."""
-    return Rows(requests=requests, tokens=requests * present(config.speculative_num_draft_tokens))
+    return Rows(
+        requests=requests,
+        tokens=requests * present(config.speculative_num_draft_tokens),
+        graph_requests=requests,
+        graph_tokens=requests * present(config.speculative_num_draft_tokens),
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(
+            requests * present(config.speculative_num_draft_tokens), config.proxy_ranks
+        ),
+        gathered_tokens=requests * present(config.speculative_num_draft_tokens),
+    )
 
 
 # specs/sglang/modes/dflash_draft.yaml:1
@@ -86,14 +112,14 @@ def pad_dflash_draft(rows: Rows) -> Rows:
 # specs/sglang/modes/dflash_draft.yaml:1
 def fit_dflash_draft(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode dflash_draft as this runner has them, after decode_bucket."""
-    requests, tokens = rows
-    # decode_bucket: specs/sglang/runners/dflash_graph.yaml:29, specs/sglang/transforms.yaml:22
+    requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
+    # decode_bucket: specs/sglang/runners/dflash_graph.yaml:39, specs/sglang/transforms.yaml:47
     requests, tokens = (
-        next_in(requests, present(config.captured)),
-        next_in(requests, present(config.captured))
+        next_in(graph_requests, present(config.captured)),
+        next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    return Rows(requests, tokens)
+    return rows._replace(requests=requests, tokens=tokens)
 
 
 def served_modes(config: Config) -> tuple[Mode, ...]:
@@ -193,7 +219,7 @@ class DflashGraphDraftRunner:
             case Mode.CAPTURE_BLOCK:
                 return True
             case Mode.DFLASH_DRAFT:
-                return extents.padded.requests <= max(
+                return extents.padded.graph_requests <= max(
                     present(config.captured)
                 ) and not engine.outvoted(live)
             case _:
@@ -263,7 +289,7 @@ class DflashGraphDraftRunner:
     # specs/sglang/modes/capture_block.yaml:1
     def _extents_capture_block(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:93
+        # specs/sglang/engine.yaml:119
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -271,7 +297,7 @@ class DflashGraphDraftRunner:
                 "capture_block",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:93",
+                place="specs/sglang/engine.yaml:119",
             )
         )
         if config.adaptive:
@@ -280,7 +306,7 @@ class DflashGraphDraftRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:93",
+                place="specs/sglang/engine.yaml:119",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/capture_block.yaml:7
@@ -353,7 +379,7 @@ class DflashGraphDraftRunner:
     # specs/sglang/modes/dflash_draft.yaml:1
     def _extents_dflash_draft(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:93
+        # specs/sglang/engine.yaml:119
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -361,7 +387,7 @@ class DflashGraphDraftRunner:
                 "dflash_draft",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:93",
+                place="specs/sglang/engine.yaml:119",
             )
         )
         if config.adaptive:
@@ -370,7 +396,7 @@ class DflashGraphDraftRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:93",
+                place="specs/sglang/engine.yaml:119",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/dflash_draft.yaml:7
@@ -396,13 +422,13 @@ class DflashGraphDraftRunner:
         padded_rows = (
             pad.rows if isinstance(pad, Offer) else pad_dflash_draft(rows) if pad else rows
         )
-        # specs/sglang/runners/dflash_graph.yaml:31
-        if pad and padded_rows.requests > max(present(config.captured)):
+        # specs/sglang/runners/dflash_graph.yaml:41
+        if pad and padded_rows.graph_requests > max(present(config.captured)):
             raise broken_relation(
                 "dflash_draft",
-                "requests <= max(captured)",
+                "graph_requests <= max(captured)",
                 {
-                    "requests": padded_rows.requests,
+                    "graph_requests": padded_rows.graph_requests,
                     "captured": config.captured,
                     "tp_size": config.tp_size,
                     "dp_size": config.dp_size,
@@ -423,7 +449,7 @@ class DflashGraphDraftRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/dflash_graph.yaml:31",
+                place="specs/sglang/runners/dflash_graph.yaml:41",
             )
         if pad:
             padded_rows = fit_dflash_draft(config, padded_rows, adaptive_draft_tokens)
@@ -621,7 +647,7 @@ class DflashGraphDraftRunner:
         custom_mask = live.custom_mask
         block_input_embeds = None if views.block_input_embeds is None else live.block_embeds
         if not copy:
-            if rows != padded:
+            if rows.brought != padded.brought:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
                 raise BatchError(
                     "U716",
@@ -636,6 +662,23 @@ class DflashGraphDraftRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                live_graph_requests=rows.graph_requests,
+                graph_requests=padded.graph_requests,
+                live_graph_tokens=rows.graph_tokens,
+                graph_tokens=padded.graph_tokens,
+                live_split_tokens=rows.split_tokens,
+                split_tokens=padded.split_tokens,
+                live_first_tokens=rows.first_tokens,
+                first_tokens=padded.first_tokens,
+                live_second_tokens=rows.second_tokens,
+                second_tokens=padded.second_tokens,
+                live_context_tokens=rows.context_tokens,
+                context_tokens=padded.context_tokens,
+                live_proxy_tokens=rows.proxy_tokens,
+                proxy_tokens=padded.proxy_tokens,
+                live_gathered_tokens=rows.gathered_tokens,
+                gathered_tokens=padded.gathered_tokens,
+                flashinfer_workspace=views.flashinfer_workspace,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -673,12 +716,51 @@ class DflashGraphDraftRunner:
                     if config.routes_shares
                     else rows.tokens,
                 ),
+                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+                flashinfer_last_page_len=views.flashinfer_last_page_len,
+                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+                flashinfer_kv_indices=views.flashinfer_kv_indices,
+                flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+                flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+                flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+                flashinfer_custom_mask=views.flashinfer_custom_mask,
+                mla_kv_indptr=views.mla_kv_indptr,
+                mla_qo_indptr=views.mla_qo_indptr,
+                mla_kv_indices=views.mla_kv_indices,
+                mla_kv_lens=views.mla_kv_lens,
+                mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+                mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+                mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+                mla_block_table=views.mla_block_table,
+                mla_padded_q=views.mla_padded_q,
+                mla_unpadded_output=views.mla_unpadded_output,
+                page_table=views.page_table,
+                window_page_table=views.window_page_table,
+                encoder_page_table=views.encoder_page_table,
+                cache_seqlens=views.cache_seqlens,
+                cu_seqlens_q=views.cu_seqlens_q,
+                cu_seqlens_k=views.cu_seqlens_k,
+                scheduler_metadata=views.scheduler_metadata,
+                strided_indices=views.strided_indices,
+                triton_kv_indptr=views.triton_kv_indptr,
+                triton_window_kv_indptr=views.triton_window_kv_indptr,
+                triton_qo_indptr=views.triton_qo_indptr,
+                triton_mask_indptr=views.triton_mask_indptr,
+                triton_kv_indices=views.triton_kv_indices,
+                triton_window_kv_indices=views.triton_window_kv_indices,
+                triton_window_cache_loc=views.triton_window_cache_loc,
+                triton_num_kv_splits=views.triton_num_kv_splits,
+                triton_attn_logits=views.triton_attn_logits,
+                triton_attn_lse=views.triton_attn_lse,
                 input_embeds=live.input_embeds,
             )
         if self.debug.claims:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_capturing(live)
+        # specs/sglang/backends/flashinfer.yaml:67
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -739,12 +821,67 @@ class DflashGraphDraftRunner:
                 if config.routes_shares
                 else rows.tokens,
             )
+        # specs/sglang/backends/flashinfer.yaml:16
+        # specs/sglang/backends/flashinfer.yaml:19
+        # specs/sglang/backends/flashinfer.yaml:21
+        # specs/sglang/backends/flashinfer.yaml:23
+        # specs/sglang/backends/flashinfer.yaml:26
+        # specs/sglang/backends/flashinfer.yaml:35
+        # specs/sglang/backends/flashinfer.yaml:38
+        # specs/sglang/backends/flashinfer.yaml:41
+        # specs/sglang/backends/flashinfer.yaml:45
+        # specs/sglang/backends/flashinfer.yaml:48
+        # specs/sglang/backends/mla.yaml:19
+        # specs/sglang/backends/mla.yaml:22
+        # specs/sglang/backends/mla.yaml:30
+        # specs/sglang/backends/mla.yaml:33
+        # specs/sglang/backends/mla.yaml:34
+        # specs/sglang/backends/mla.yaml:37
+        # specs/sglang/backends/mla.yaml:40
+        # specs/sglang/backends/mla.yaml:48
+        # specs/sglang/backends/mla.yaml:51
+        # specs/sglang/backends/mla.yaml:54
+        # specs/sglang/backends/page_tables.yaml:20
+        # specs/sglang/backends/page_tables.yaml:22
+        # specs/sglang/backends/page_tables.yaml:25
+        # specs/sglang/backends/page_tables.yaml:28
+        # specs/sglang/backends/page_tables.yaml:30
+        # specs/sglang/backends/page_tables.yaml:33
+        # specs/sglang/backends/page_tables.yaml:35
+        # specs/sglang/backends/page_tables.yaml:38
+        # specs/sglang/backends/triton.yaml:11
+        # specs/sglang/backends/triton.yaml:14
+        # specs/sglang/backends/triton.yaml:17
+        # specs/sglang/backends/triton.yaml:19
+        # specs/sglang/backends/triton.yaml:27
+        # specs/sglang/backends/triton.yaml:31
+        # specs/sglang/backends/triton.yaml:35
+        # specs/sglang/backends/triton.yaml:39
+        # specs/sglang/backends/triton.yaml:59
+        # specs/sglang/backends/triton.yaml:62
         batch = DflashGraphDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            live_graph_requests=rows.graph_requests,
+            graph_requests=padded.graph_requests,
+            live_graph_tokens=rows.graph_tokens,
+            graph_tokens=padded.graph_tokens,
+            live_split_tokens=rows.split_tokens,
+            split_tokens=padded.split_tokens,
+            live_first_tokens=rows.first_tokens,
+            first_tokens=padded.first_tokens,
+            live_second_tokens=rows.second_tokens,
+            second_tokens=padded.second_tokens,
+            live_context_tokens=rows.context_tokens,
+            context_tokens=padded.context_tokens,
+            live_proxy_tokens=rows.proxy_tokens,
+            proxy_tokens=padded.proxy_tokens,
+            live_gathered_tokens=rows.gathered_tokens,
+            gathered_tokens=padded.gathered_tokens,
+            flashinfer_workspace=views.flashinfer_workspace,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -766,6 +903,44 @@ class DflashGraphDraftRunner:
             block_best_rank=views.block_best_rank,
             block_selected_ids=views.block_selected_ids,
             num_token_non_padded=views.num_token_non_padded,
+            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            flashinfer_kv_indices=views.flashinfer_kv_indices,
+            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            mla_kv_indptr=views.mla_kv_indptr,
+            mla_qo_indptr=views.mla_qo_indptr,
+            mla_kv_indices=views.mla_kv_indices,
+            mla_kv_lens=views.mla_kv_lens,
+            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+            mla_block_table=views.mla_block_table,
+            mla_padded_q=views.mla_padded_q,
+            mla_unpadded_output=views.mla_unpadded_output,
+            page_table=views.page_table,
+            window_page_table=views.window_page_table,
+            encoder_page_table=views.encoder_page_table,
+            cache_seqlens=views.cache_seqlens,
+            cu_seqlens_q=views.cu_seqlens_q,
+            cu_seqlens_k=views.cu_seqlens_k,
+            scheduler_metadata=views.scheduler_metadata,
+            strided_indices=views.strided_indices,
+            triton_kv_indptr=views.triton_kv_indptr,
+            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_qo_indptr=views.triton_qo_indptr,
+            triton_mask_indptr=views.triton_mask_indptr,
+            triton_kv_indices=views.triton_kv_indices,
+            triton_window_kv_indices=views.triton_window_kv_indices,
+            triton_window_cache_loc=views.triton_window_cache_loc,
+            triton_num_kv_splits=views.triton_num_kv_splits,
+            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_lse=views.triton_attn_lse,
             input_embeds=live.input_embeds,
         )
         if self.debug.poison:
@@ -862,6 +1037,7 @@ class DflashGraphDraftRunner:
 
     def _poison_capturing(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.flashinfer_workspace, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -883,6 +1059,44 @@ class DflashGraphDraftRunner:
         poison_around(self.registry.block_best_rank, None)
         poison_around(self.registry.block_selected_ids, None)
         poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_second_kv_indptr, None)
+        poison_around(self.registry.flashinfer_second_qo_indptr, None)
+        poison_around(self.registry.flashinfer_kv_indices, None)
+        poison_around(self.registry.flashinfer_second_kv_indices, None)
+        poison_around(self.registry.flashinfer_window_cache_loc, None)
+        poison_around(self.registry.flashinfer_mask_indptr, None)
+        poison_around(self.registry.flashinfer_custom_mask, None)
+        poison_around(self.registry.mla_kv_indptr, None)
+        poison_around(self.registry.mla_qo_indptr, None)
+        poison_around(self.registry.mla_kv_indices, None)
+        poison_around(self.registry.mla_kv_lens, None)
+        poison_around(self.registry.mla_kv_indptr_cpu, None)
+        poison_around(self.registry.mla_qo_indptr_cpu, None)
+        poison_around(self.registry.mla_kv_lens_cpu, None)
+        poison_around(self.registry.mla_block_table, None)
+        poison_around(self.registry.mla_padded_q, None)
+        poison_around(self.registry.mla_unpadded_output, None)
+        poison_around(self.registry.page_table, None)
+        poison_around(self.registry.window_page_table, None)
+        poison_around(self.registry.encoder_page_table, None)
+        poison_around(self.registry.cache_seqlens, None)
+        poison_around(self.registry.cu_seqlens_q, None)
+        poison_around(self.registry.cu_seqlens_k, None)
+        poison_around(self.registry.scheduler_metadata, None)
+        poison_around(self.registry.strided_indices, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_window_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
+        poison_around(self.registry.triton_kv_indices, None)
+        poison_around(self.registry.triton_window_kv_indices, None)
+        poison_around(self.registry.triton_window_cache_loc, None)
+        poison_around(self.registry.triton_num_kv_splits, None)
+        poison_around(self.registry.triton_attn_logits, None)
+        poison_around(self.registry.triton_attn_lse, None)
 
     def _require_unpoisoned_capturing(self, batch: DflashGraphDraftBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
@@ -1084,7 +1298,7 @@ class DflashGraphDraftRunner:
         )
         block_input_embeds = None if views.block_input_embeds is None else live.block_embeds
         if not copy:
-            if rows != padded:
+            if rows.brought != padded.brought:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
                 raise BatchError(
                     "U716",
@@ -1099,6 +1313,23 @@ class DflashGraphDraftRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                live_graph_requests=rows.graph_requests,
+                graph_requests=padded.graph_requests,
+                live_graph_tokens=rows.graph_tokens,
+                graph_tokens=padded.graph_tokens,
+                live_split_tokens=rows.split_tokens,
+                split_tokens=padded.split_tokens,
+                live_first_tokens=rows.first_tokens,
+                first_tokens=padded.first_tokens,
+                live_second_tokens=rows.second_tokens,
+                second_tokens=padded.second_tokens,
+                live_context_tokens=rows.context_tokens,
+                context_tokens=padded.context_tokens,
+                live_proxy_tokens=rows.proxy_tokens,
+                proxy_tokens=padded.proxy_tokens,
+                live_gathered_tokens=rows.gathered_tokens,
+                gathered_tokens=padded.gathered_tokens,
+                flashinfer_workspace=views.flashinfer_workspace,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -1135,6 +1366,44 @@ class DflashGraphDraftRunner:
                     if config.routes_shares
                     else rows.tokens,
                 ),
+                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+                flashinfer_last_page_len=views.flashinfer_last_page_len,
+                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+                flashinfer_kv_indices=views.flashinfer_kv_indices,
+                flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+                flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+                flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+                flashinfer_custom_mask=views.flashinfer_custom_mask,
+                mla_kv_indptr=views.mla_kv_indptr,
+                mla_qo_indptr=views.mla_qo_indptr,
+                mla_kv_indices=views.mla_kv_indices,
+                mla_kv_lens=views.mla_kv_lens,
+                mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+                mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+                mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+                mla_block_table=views.mla_block_table,
+                mla_padded_q=views.mla_padded_q,
+                mla_unpadded_output=views.mla_unpadded_output,
+                page_table=views.page_table,
+                window_page_table=views.window_page_table,
+                encoder_page_table=views.encoder_page_table,
+                cache_seqlens=views.cache_seqlens,
+                cu_seqlens_q=views.cu_seqlens_q,
+                cu_seqlens_k=views.cu_seqlens_k,
+                scheduler_metadata=views.scheduler_metadata,
+                strided_indices=views.strided_indices,
+                triton_kv_indptr=views.triton_kv_indptr,
+                triton_window_kv_indptr=views.triton_window_kv_indptr,
+                triton_qo_indptr=views.triton_qo_indptr,
+                triton_mask_indptr=views.triton_mask_indptr,
+                triton_kv_indices=views.triton_kv_indices,
+                triton_window_kv_indices=views.triton_window_kv_indices,
+                triton_window_cache_loc=views.triton_window_cache_loc,
+                triton_num_kv_splits=views.triton_num_kv_splits,
+                triton_attn_logits=views.triton_attn_logits,
+                triton_attn_lse=views.triton_attn_lse,
                 custom_mask=None,
                 input_embeds=live.input_embeds,
             )
@@ -1142,6 +1411,7 @@ class DflashGraphDraftRunner:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_extending(live)
+        # specs/sglang/backends/flashinfer.yaml:67
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -1194,12 +1464,67 @@ class DflashGraphDraftRunner:
                 if config.routes_shares
                 else rows.tokens,
             )
+        # specs/sglang/backends/flashinfer.yaml:16
+        # specs/sglang/backends/flashinfer.yaml:19
+        # specs/sglang/backends/flashinfer.yaml:21
+        # specs/sglang/backends/flashinfer.yaml:23
+        # specs/sglang/backends/flashinfer.yaml:26
+        # specs/sglang/backends/flashinfer.yaml:35
+        # specs/sglang/backends/flashinfer.yaml:38
+        # specs/sglang/backends/flashinfer.yaml:41
+        # specs/sglang/backends/flashinfer.yaml:45
+        # specs/sglang/backends/flashinfer.yaml:48
+        # specs/sglang/backends/mla.yaml:19
+        # specs/sglang/backends/mla.yaml:22
+        # specs/sglang/backends/mla.yaml:30
+        # specs/sglang/backends/mla.yaml:33
+        # specs/sglang/backends/mla.yaml:34
+        # specs/sglang/backends/mla.yaml:37
+        # specs/sglang/backends/mla.yaml:40
+        # specs/sglang/backends/mla.yaml:48
+        # specs/sglang/backends/mla.yaml:51
+        # specs/sglang/backends/mla.yaml:54
+        # specs/sglang/backends/page_tables.yaml:20
+        # specs/sglang/backends/page_tables.yaml:22
+        # specs/sglang/backends/page_tables.yaml:25
+        # specs/sglang/backends/page_tables.yaml:28
+        # specs/sglang/backends/page_tables.yaml:30
+        # specs/sglang/backends/page_tables.yaml:33
+        # specs/sglang/backends/page_tables.yaml:35
+        # specs/sglang/backends/page_tables.yaml:38
+        # specs/sglang/backends/triton.yaml:11
+        # specs/sglang/backends/triton.yaml:14
+        # specs/sglang/backends/triton.yaml:17
+        # specs/sglang/backends/triton.yaml:19
+        # specs/sglang/backends/triton.yaml:27
+        # specs/sglang/backends/triton.yaml:31
+        # specs/sglang/backends/triton.yaml:35
+        # specs/sglang/backends/triton.yaml:39
+        # specs/sglang/backends/triton.yaml:59
+        # specs/sglang/backends/triton.yaml:62
         batch = DflashGraphDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            live_graph_requests=rows.graph_requests,
+            graph_requests=padded.graph_requests,
+            live_graph_tokens=rows.graph_tokens,
+            graph_tokens=padded.graph_tokens,
+            live_split_tokens=rows.split_tokens,
+            split_tokens=padded.split_tokens,
+            live_first_tokens=rows.first_tokens,
+            first_tokens=padded.first_tokens,
+            live_second_tokens=rows.second_tokens,
+            second_tokens=padded.second_tokens,
+            live_context_tokens=rows.context_tokens,
+            context_tokens=padded.context_tokens,
+            live_proxy_tokens=rows.proxy_tokens,
+            proxy_tokens=padded.proxy_tokens,
+            live_gathered_tokens=rows.gathered_tokens,
+            gathered_tokens=padded.gathered_tokens,
+            flashinfer_workspace=views.flashinfer_workspace,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -1220,6 +1545,44 @@ class DflashGraphDraftRunner:
             block_best_rank=views.block_best_rank,
             block_selected_ids=views.block_selected_ids,
             num_token_non_padded=views.num_token_non_padded,
+            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            flashinfer_kv_indices=views.flashinfer_kv_indices,
+            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            mla_kv_indptr=views.mla_kv_indptr,
+            mla_qo_indptr=views.mla_qo_indptr,
+            mla_kv_indices=views.mla_kv_indices,
+            mla_kv_lens=views.mla_kv_lens,
+            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+            mla_block_table=views.mla_block_table,
+            mla_padded_q=views.mla_padded_q,
+            mla_unpadded_output=views.mla_unpadded_output,
+            page_table=views.page_table,
+            window_page_table=views.window_page_table,
+            encoder_page_table=views.encoder_page_table,
+            cache_seqlens=views.cache_seqlens,
+            cu_seqlens_q=views.cu_seqlens_q,
+            cu_seqlens_k=views.cu_seqlens_k,
+            scheduler_metadata=views.scheduler_metadata,
+            strided_indices=views.strided_indices,
+            triton_kv_indptr=views.triton_kv_indptr,
+            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_qo_indptr=views.triton_qo_indptr,
+            triton_mask_indptr=views.triton_mask_indptr,
+            triton_kv_indices=views.triton_kv_indices,
+            triton_window_kv_indices=views.triton_window_kv_indices,
+            triton_window_cache_loc=views.triton_window_cache_loc,
+            triton_num_kv_splits=views.triton_num_kv_splits,
+            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_lse=views.triton_attn_lse,
             custom_mask=None,
             input_embeds=live.input_embeds,
         )
@@ -1317,6 +1680,7 @@ class DflashGraphDraftRunner:
 
     def _poison_extending(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.flashinfer_workspace, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -1337,6 +1701,44 @@ class DflashGraphDraftRunner:
         poison_around(self.registry.block_best_rank, None)
         poison_around(self.registry.block_selected_ids, None)
         poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_second_kv_indptr, None)
+        poison_around(self.registry.flashinfer_second_qo_indptr, None)
+        poison_around(self.registry.flashinfer_kv_indices, None)
+        poison_around(self.registry.flashinfer_second_kv_indices, None)
+        poison_around(self.registry.flashinfer_window_cache_loc, None)
+        poison_around(self.registry.flashinfer_mask_indptr, None)
+        poison_around(self.registry.flashinfer_custom_mask, None)
+        poison_around(self.registry.mla_kv_indptr, None)
+        poison_around(self.registry.mla_qo_indptr, None)
+        poison_around(self.registry.mla_kv_indices, None)
+        poison_around(self.registry.mla_kv_lens, None)
+        poison_around(self.registry.mla_kv_indptr_cpu, None)
+        poison_around(self.registry.mla_qo_indptr_cpu, None)
+        poison_around(self.registry.mla_kv_lens_cpu, None)
+        poison_around(self.registry.mla_block_table, None)
+        poison_around(self.registry.mla_padded_q, None)
+        poison_around(self.registry.mla_unpadded_output, None)
+        poison_around(self.registry.page_table, None)
+        poison_around(self.registry.window_page_table, None)
+        poison_around(self.registry.encoder_page_table, None)
+        poison_around(self.registry.cache_seqlens, None)
+        poison_around(self.registry.cu_seqlens_q, None)
+        poison_around(self.registry.cu_seqlens_k, None)
+        poison_around(self.registry.scheduler_metadata, None)
+        poison_around(self.registry.strided_indices, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_window_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
+        poison_around(self.registry.triton_kv_indices, None)
+        poison_around(self.registry.triton_window_kv_indices, None)
+        poison_around(self.registry.triton_window_cache_loc, None)
+        poison_around(self.registry.triton_num_kv_splits, None)
+        poison_around(self.registry.triton_attn_logits, None)
+        poison_around(self.registry.triton_attn_lse, None)
         poison_around(self.registry.custom_mask, None)
 
     def _require_unpoisoned_extending(self, batch: DflashGraphDraftBatch, mode: str) -> None:
@@ -1386,23 +1788,24 @@ class DflashGraphDraftRunner:
         self, live: LiveBatch, engine: DflashGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture_block."""
-        # specs/sglang/runners/dflash_graph.yaml:46
-        batch = self.load(live, pad=pad)
-        # specs/sglang/runners/dflash_graph.yaml:47
-        engine.plan_block(batch)
-        # specs/sglang/runners/dflash_graph.yaml:48
-        engine.capture_block(batch)
-        # specs/sglang/runners/dflash_graph.yaml:52
-        with engine.timer(batch):
-            # specs/sglang/runners/dflash_graph.yaml:53
-            output = engine.replay_block(batch)
         # specs/sglang/runners/dflash_graph.yaml:56
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/dflash_graph.yaml:57
+        engine.plan_block(batch)
+        # specs/sglang/runners/dflash_graph.yaml:58
+        engine.capture_block(batch)
+        # specs/sglang/runners/dflash_graph.yaml:62
+        with engine.timer(batch):
+            # specs/sglang/runners/dflash_graph.yaml:63
+            output = engine.replay_block(batch)
+        # specs/sglang/runners/dflash_graph.yaml:66
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
+            (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/dflash_graph.yaml:56",
+            place="specs/sglang/runners/dflash_graph.yaml:66",
         )
         return output
 
@@ -1410,20 +1813,21 @@ class DflashGraphDraftRunner:
         self, live: LiveBatch, engine: DflashGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of dflash_draft."""
-        # specs/sglang/runners/dflash_graph.yaml:46
-        batch = self.load(live, pad=pad)
-        # specs/sglang/runners/dflash_graph.yaml:47
-        engine.plan_block(batch)
-        # specs/sglang/runners/dflash_graph.yaml:52
-        with engine.timer(batch):
-            # specs/sglang/runners/dflash_graph.yaml:53
-            output = engine.replay_block(batch)
         # specs/sglang/runners/dflash_graph.yaml:56
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/dflash_graph.yaml:57
+        engine.plan_block(batch)
+        # specs/sglang/runners/dflash_graph.yaml:62
+        with engine.timer(batch):
+            # specs/sglang/runners/dflash_graph.yaml:63
+            output = engine.replay_block(batch)
+        # specs/sglang/runners/dflash_graph.yaml:66
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
+            (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/dflash_graph.yaml:56",
+            place="specs/sglang/runners/dflash_graph.yaml:66",
         )
         return output

@@ -18,6 +18,7 @@ from ullage_runtime.checks import (
 from ullage_runtime.configuration import present
 from ullage_runtime.debug import DebugOptions, poison_around, require_unpoisoned
 from ullage_runtime.errors import BatchError
+from ullage_runtime.integers import cdiv
 from ullage_runtime.loader import load_rows
 from ullage_runtime.requirements import require_same_configuration
 from ullage_runtime.version import require_generated_code_version
@@ -36,7 +37,20 @@ require_generated_code_version(4, __name__)
 # specs/sglang/modes/dflash_block.yaml:1
 def live_dflash_block(config: Config, requests: int) -> Rows:
     """Rows that the tensors bring in mode dflash_block."""
-    return Rows(requests=requests, tokens=requests * present(config.speculative_num_draft_tokens))
+    return Rows(
+        requests=requests,
+        tokens=requests * present(config.speculative_num_draft_tokens),
+        graph_requests=requests,
+        graph_tokens=requests * present(config.speculative_num_draft_tokens),
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(
+            requests * present(config.speculative_num_draft_tokens), config.proxy_ranks
+        ),
+        gathered_tokens=requests * present(config.speculative_num_draft_tokens),
+    )
 
 
 # specs/sglang/modes/dflash_block.yaml:1
@@ -247,7 +261,7 @@ class DflashWorkerDraftRunner:
         views = self._views_of(padded)
         laid_out_seq_lens_cpu = None if views.laid_out_seq_lens_cpu is None else live.seq_lens_cpu
         if not copy:
-            if rows != padded:
+            if rows.brought != padded.brought:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
                 raise BatchError(
                     "U716",
@@ -262,6 +276,22 @@ class DflashWorkerDraftRunner:
                 requests=padded.requests,
                 live_tokens=rows.tokens,
                 tokens=padded.tokens,
+                live_graph_requests=rows.graph_requests,
+                graph_requests=padded.graph_requests,
+                live_graph_tokens=rows.graph_tokens,
+                graph_tokens=padded.graph_tokens,
+                live_split_tokens=rows.split_tokens,
+                split_tokens=padded.split_tokens,
+                live_first_tokens=rows.first_tokens,
+                first_tokens=padded.first_tokens,
+                live_second_tokens=rows.second_tokens,
+                second_tokens=padded.second_tokens,
+                live_context_tokens=rows.context_tokens,
+                context_tokens=padded.context_tokens,
+                live_proxy_tokens=rows.proxy_tokens,
+                proxy_tokens=padded.proxy_tokens,
+                live_gathered_tokens=rows.gathered_tokens,
+                gathered_tokens=padded.gathered_tokens,
                 laid_out_ids=views.laid_out_ids,
                 laid_out_positions=views.laid_out_positions,
                 laid_out_tokens=views.laid_out_tokens,
@@ -288,6 +318,22 @@ class DflashWorkerDraftRunner:
             requests=padded.requests,
             live_tokens=rows.tokens,
             tokens=padded.tokens,
+            live_graph_requests=rows.graph_requests,
+            graph_requests=padded.graph_requests,
+            live_graph_tokens=rows.graph_tokens,
+            graph_tokens=padded.graph_tokens,
+            live_split_tokens=rows.split_tokens,
+            split_tokens=padded.split_tokens,
+            live_first_tokens=rows.first_tokens,
+            first_tokens=padded.first_tokens,
+            live_second_tokens=rows.second_tokens,
+            second_tokens=padded.second_tokens,
+            live_context_tokens=rows.context_tokens,
+            context_tokens=padded.context_tokens,
+            live_proxy_tokens=rows.proxy_tokens,
+            proxy_tokens=padded.proxy_tokens,
+            live_gathered_tokens=rows.gathered_tokens,
+            gathered_tokens=padded.gathered_tokens,
             laid_out_ids=views.laid_out_ids,
             laid_out_positions=views.laid_out_positions,
             laid_out_tokens=views.laid_out_tokens,

@@ -73,7 +73,7 @@ def pad_capture_draft_extend(rows: Rows) -> Rows:
 def fit_capture_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_draft_extend as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:26,
+    # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:36,
     # specs/sglang/transforms.yaml:59
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
@@ -142,7 +142,76 @@ def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode draft_extend as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:26,
+    # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:36,
+    # specs/sglang/transforms.yaml:59
+    requests, tokens = (
+        next_in(graph_requests, present(config.captured_drafts)),
+        next_in(graph_requests, present(config.captured_drafts))
+        * present(config.draft_extend_width),
+    )
+    return rows._replace(requests=requests, tokens=tokens)
+
+
+# specs/sglang/modes/idle_in_catch_up.yaml:1
+def live_idle_in_catch_up() -> Rows:
+    """Rows that the tensors bring in mode idle_in_catch_up."""
+    return Rows(
+        requests=0,
+        tokens=0,
+        graph_requests=0,
+        graph_tokens=0,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=0,
+        gathered_tokens=0,
+    )
+
+
+# specs/sglang/modes/idle_in_catch_up.yaml:1
+def pad_idle_in_catch_up(config: Config, ranks: Ranks, rows: Rows) -> Rows:
+    """Rows in mode idle_in_catch_up after mlp_sync_rows."""
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
+    # mlp_sync_rows: specs/sglang/modes/idle_in_catch_up.yaml:9, specs/sglang/transforms.yaml:11
+    if config.require_mlp_sync:
+        tokens_per_request = present(config.draft_extend_width)
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
+        )
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
+    )
+
+
+# specs/sglang/modes/idle_in_catch_up.yaml:1
+def fit_idle_in_catch_up(config: Config, rows: Rows) -> Rows:
+    """Rows in mode idle_in_catch_up as this runner has them, after draft_extend_bucket."""
+    requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
+    # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:36,
     # specs/sglang/transforms.yaml:59
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
@@ -160,6 +229,14 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
             Mode.DRAFT_EXTEND,
             config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
             and not config.adaptive
+            and config.has_draft_worker
+            and config.has_draft_extend_graph,
+        ),
+        (
+            Mode.IDLE_IN_CATCH_UP,
+            config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            and not config.adaptive
+            and config.require_mlp_sync
             and config.has_draft_worker
             and config.has_draft_extend_graph,
         ),
@@ -245,6 +322,8 @@ class DraftExtendGraphDraftRunner:
                 return self._extents_capture_draft_extend(live, pad, sources)
             case Mode.DRAFT_EXTEND:
                 return self._extents_draft_extend(live, pad, sources)
+            case Mode.IDLE_IN_CATCH_UP:
+                return self._extents_idle_in_catch_up(live, pad, sources)
             case _:
                 raise self._unknown(live.mode)
 
@@ -261,7 +340,7 @@ class DraftExtendGraphDraftRunner:
         match live.mode:
             case Mode.CAPTURE_DRAFT_EXTEND:
                 return True
-            case Mode.DRAFT_EXTEND:
+            case Mode.DRAFT_EXTEND | Mode.IDLE_IN_CATCH_UP:
                 return extents.padded.graph_requests <= max(
                     present(config.captured_drafts)
                 ) and not engine.outvoted(live)
@@ -288,8 +367,8 @@ class DraftExtendGraphDraftRunner:
         match live.mode:
             case Mode.CAPTURE_DRAFT_EXTEND:
                 return self._execute_capturing(live, engine, pad)
-            case Mode.DRAFT_EXTEND:
-                return self._execute_extending(live, engine, pad)
+            case Mode.DRAFT_EXTEND | Mode.IDLE_IN_CATCH_UP:
+                return self._execute_draft_extend(live, engine, pad)
             case _:
                 raise self._unknown(live.mode)
 
@@ -325,7 +404,7 @@ class DraftExtendGraphDraftRunner:
 
     def _load(self, live: LiveBatch, extents: Extents, copy: bool) -> DraftExtendGraphDraftBatch:
         match live.mode:
-            case Mode.CAPTURE_DRAFT_EXTEND | Mode.DRAFT_EXTEND:
+            case Mode.CAPTURE_DRAFT_EXTEND | Mode.DRAFT_EXTEND | Mode.IDLE_IN_CATCH_UP:
                 return self._load_catching_up(live, extents, copy)
             case _:
                 raise self._unknown(live.mode)
@@ -441,7 +520,7 @@ class DraftExtendGraphDraftRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/draft_extend_graph.yaml:28
+        # specs/sglang/runners/draft_extend_graph.yaml:38
         if pad and padded_rows.graph_requests > max(present(config.captured_drafts)):
             raise broken_relation(
                 "draft_extend",
@@ -465,7 +544,7 @@ class DraftExtendGraphDraftRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/draft_extend_graph.yaml:28",
+                place="specs/sglang/runners/draft_extend_graph.yaml:38",
             )
         if pad:
             padded_rows = fit_draft_extend(config, padded_rows)
@@ -486,6 +565,83 @@ class DraftExtendGraphDraftRunner:
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
             binding="max(captured_drafts) * draft_extend_width",
+        )
+        return Extents(rows, padded_rows)
+
+    # specs/sglang/modes/idle_in_catch_up.yaml:1
+    def _extents_idle_in_catch_up(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
+        config = self.config
+        try:
+            rows = live_idle_in_catch_up()
+            if sources:
+                self._check_sources_catching_up(live, rows, isinstance(pad, Offer) and pad.checked)
+        except UllageRuntimeError as refusal:
+            if pad is True and config.require_mlp_sync:
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
+            raise
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_idle_in_catch_up(config, self.ranks, rows)
+            if pad
+            else rows
+        )
+        # specs/sglang/runners/draft_extend_graph.yaml:38
+        if pad and padded_rows.graph_requests > max(present(config.captured_drafts)):
+            raise broken_relation(
+                "idle_in_catch_up",
+                "graph_requests <= max(captured_drafts)",
+                {
+                    "graph_requests": padded_rows.graph_requests,
+                    "captured_drafts": config.captured_drafts,
+                    "tp_size": config.tp_size,
+                    "dp_size": config.dp_size,
+                    "attn_dp_size": config.attn_dp_size,
+                    "attn_cp_size": config.attn_cp_size,
+                    "enable_dp_attention": config.enable_dp_attention,
+                    "moe_a2a_backend": config.moe_a2a_backend,
+                    "moe_dense_tp_size": config.moe_dense_tp_size,
+                    "enable_dp_lm_head": config.enable_dp_lm_head,
+                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
+                    "elastic_world_expanded": config.elastic_world_expanded,
+                    "mori_receive_bound": config.mori_receive_bound,
+                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
+                    "hip": config.hip,
+                    "request_pool_size": config.request_pool_size,
+                    "capture_requests": config.capture_requests,
+                },
+                place="specs/sglang/runners/draft_extend_graph.yaml:38",
+            )
+        if pad:
+            padded_rows = fit_idle_in_catch_up(config, padded_rows)
+        check_extent(
+            "idle_in_catch_up",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="next_in(max(0, min(max_running_requests if speculative_algorithm == "
+            "eagle and not adaptive and 1 < num_dp_ranks else 0, max(captured_drafts)"
+            " if require_mlp_tp_gather else max_running_requests if "
+            "speculative_algorithm == eagle and not adaptive and 1 < num_dp_ranks "
+            "else 0)) if require_mlp_tp_gather else 0, captured_drafts)",
+        )
+        check_extent(
+            "idle_in_catch_up",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="next_in(max(0, min(max_running_requests if speculative_algorithm == "
+            "eagle and not adaptive and 1 < num_dp_ranks else 0, max(captured_drafts)"
+            " if require_mlp_tp_gather else max_running_requests if "
+            "speculative_algorithm == eagle and not adaptive and 1 < num_dp_ranks "
+            "else 0)) if require_mlp_tp_gather else 0, captured_drafts) * "
+            "draft_extend_width",
         )
         return Extents(rows, padded_rows)
 
@@ -581,7 +737,7 @@ class DraftExtendGraphDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:24",
             )
-        # specs/sglang/slots.yaml:95
+        # specs/sglang/slots.yaml:125
         if registry.target_hidden_states is not None and live.hidden_states is not None:
             check_source(
                 mode,
@@ -590,9 +746,9 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.tokens, present(config.draft_input_size)),
                 into=registry.target_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:95",
+                place="specs/sglang/slots.yaml:125",
             )
-        # specs/sglang/slots.yaml:98
+        # specs/sglang/slots.yaml:128
         if registry.verify_extend_seq_lens is not None and (
             live.extend_seq_lens is not None or rows.requests > 0
         ):
@@ -603,10 +759,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.verify_extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:98",
+                place="specs/sglang/slots.yaml:128",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:101
+        # specs/sglang/slots.yaml:131
         if registry.num_correct_drafts is not None and (
             live.num_correct_drafts is not None or rows.requests > 0
         ):
@@ -617,10 +773,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.num_correct_drafts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:101",
+                place="specs/sglang/slots.yaml:131",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:104
+        # specs/sglang/slots.yaml:134
         if registry.num_accept_tokens is not None and (
             live.num_accept_tokens is not None or rows.requests > 0
         ):
@@ -631,10 +787,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.num_accept_tokens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:104",
+                place="specs/sglang/slots.yaml:134",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:107
+        # specs/sglang/slots.yaml:137
         if registry.select_index is not None and (
             live.select_index is not None or rows.requests > 0
         ):
@@ -645,10 +801,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.select_index,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:107",
+                place="specs/sglang/slots.yaml:137",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:110
+        # specs/sglang/slots.yaml:140
         if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -657,7 +813,7 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.draft_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:110",
+                place="specs/sglang/slots.yaml:140",
             )
         if self.debug.values:
             self._check_values_catching_up(live, mode)
@@ -665,7 +821,7 @@ class DraftExtendGraphDraftRunner:
     def _load_catching_up(
         self, live: LiveBatch, extents: Extents, copy: bool
     ) -> DraftExtendGraphDraftBatch:
-        """The slots of capture_draft_extend, draft_extend."""
+        """The slots of capture_draft_extend, draft_extend, idle_in_catch_up."""
         config = self.config
         mode = live.mode.value
         rows, padded = extents.rows, extents.padded
@@ -719,8 +875,7 @@ class DraftExtendGraphDraftRunner:
                 proxy_tokens=padded.proxy_tokens,
                 live_gathered_tokens=rows.gathered_tokens,
                 gathered_tokens=padded.gathered_tokens,
-                draft_extend_page_table=views.draft_extend_page_table,
-                draft_extend_cache_seqlens=views.draft_extend_cache_seqlens,
+                flashinfer_workspace=views.flashinfer_workspace,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -738,15 +893,57 @@ class DraftExtendGraphDraftRunner:
                 num_accept_tokens=num_accept_tokens,
                 select_index=select_index,
                 draft_mamba_track_indices=draft_mamba_track_indices,
+                draft_extend_seed_topk=views.draft_extend_seed_topk,
                 draft_logits=views.draft_logits,
+                dsa_page_table=views.dsa_page_table,
+                dsa_cache_seqlens=views.dsa_cache_seqlens,
+                dsa_kv_indptr=views.dsa_kv_indptr,
+                dsa_kv_indices=views.dsa_kv_indices,
+                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+                flashinfer_last_page_len=views.flashinfer_last_page_len,
+                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+                flashinfer_kv_indices=views.flashinfer_kv_indices,
+                flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+                flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+                flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+                flashinfer_custom_mask=views.flashinfer_custom_mask,
+                mla_kv_indptr=views.mla_kv_indptr,
+                mla_qo_indptr=views.mla_qo_indptr,
+                mla_kv_indices=views.mla_kv_indices,
+                mla_kv_lens=views.mla_kv_lens,
+                mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+                mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+                mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+                mla_block_table=views.mla_block_table,
+                mla_padded_q=views.mla_padded_q,
+                mla_unpadded_output=views.mla_unpadded_output,
+                page_table=views.page_table,
+                window_page_table=views.window_page_table,
+                encoder_page_table=views.encoder_page_table,
+                cache_seqlens=views.cache_seqlens,
+                cu_seqlens_q=views.cu_seqlens_q,
+                cu_seqlens_k=views.cu_seqlens_k,
+                scheduler_metadata=views.scheduler_metadata,
+                strided_indices=views.strided_indices,
+                triton_kv_indptr=views.triton_kv_indptr,
+                triton_window_kv_indptr=views.triton_window_kv_indptr,
+                triton_qo_indptr=views.triton_qo_indptr,
+                triton_mask_indptr=views.triton_mask_indptr,
+                triton_kv_indices=views.triton_kv_indices,
+                triton_window_kv_indices=views.triton_window_kv_indices,
+                triton_window_cache_loc=views.triton_window_cache_loc,
+                triton_num_kv_splits=views.triton_num_kv_splits,
+                triton_attn_logits=views.triton_attn_logits,
+                triton_attn_lse=views.triton_attn_lse,
                 input_embeds=live.input_embeds,
             )
         if self.debug.claims:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_catching_up(live)
-        # specs/sglang/backends/draft.yaml:27
-        # specs/sglang/backends/draft.yaml:30
+        # specs/sglang/backends/flashinfer.yaml:67
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -765,14 +962,14 @@ class DraftExtendGraphDraftRunner:
         # specs/sglang/slots.yaml:24
         if seq_lens_cpu is not None:
             load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:51
+        # specs/sglang/slots.yaml:74
         write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:54
+        # specs/sglang/slots.yaml:77
         write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:95
+        # specs/sglang/slots.yaml:125
         if views.target_hidden_states is not None and target_hidden_states is not None:
             load_rows(views.target_hidden_states, target_hidden_states, rows.tokens, None)
-        # specs/sglang/slots.yaml:98
+        # specs/sglang/slots.yaml:128
         if views.verify_extend_seq_lens is not None:
             load_rows(
                 views.verify_extend_seq_lens,
@@ -780,7 +977,7 @@ class DraftExtendGraphDraftRunner:
                 rows.requests,
                 present(config.draft_extend_width),
             )
-        # specs/sglang/slots.yaml:101
+        # specs/sglang/slots.yaml:131
         if views.num_correct_drafts is not None:
             load_rows(
                 views.num_correct_drafts,
@@ -788,7 +985,7 @@ class DraftExtendGraphDraftRunner:
                 rows.requests,
                 present(config.draft_extend_width),
             )
-        # specs/sglang/slots.yaml:104
+        # specs/sglang/slots.yaml:134
         if views.num_accept_tokens is not None:
             load_rows(
                 views.num_accept_tokens,
@@ -798,13 +995,56 @@ class DraftExtendGraphDraftRunner:
                 if present(config.enable_multi_layer_eagle)
                 else present(config.draft_extend_width),
             )
-        # specs/sglang/slots.yaml:107
+        # specs/sglang/slots.yaml:137
         if views.select_index is not None:
             load_rows(views.select_index, select_index, rows.requests, 0)
-        # specs/sglang/slots.yaml:110
+        # specs/sglang/slots.yaml:140
         if views.draft_mamba_track_indices is not None and draft_mamba_track_indices is not None:
             load_rows(views.draft_mamba_track_indices, draft_mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:114
+        # specs/sglang/slots.yaml:144
+        # specs/sglang/slots.yaml:148
+        # specs/sglang/backends/dsa.yaml:15
+        # specs/sglang/backends/dsa.yaml:18
+        # specs/sglang/backends/dsa.yaml:20
+        # specs/sglang/backends/dsa.yaml:23
+        # specs/sglang/backends/flashinfer.yaml:16
+        # specs/sglang/backends/flashinfer.yaml:19
+        # specs/sglang/backends/flashinfer.yaml:21
+        # specs/sglang/backends/flashinfer.yaml:23
+        # specs/sglang/backends/flashinfer.yaml:26
+        # specs/sglang/backends/flashinfer.yaml:35
+        # specs/sglang/backends/flashinfer.yaml:38
+        # specs/sglang/backends/flashinfer.yaml:41
+        # specs/sglang/backends/flashinfer.yaml:45
+        # specs/sglang/backends/flashinfer.yaml:48
+        # specs/sglang/backends/mla.yaml:19
+        # specs/sglang/backends/mla.yaml:22
+        # specs/sglang/backends/mla.yaml:30
+        # specs/sglang/backends/mla.yaml:33
+        # specs/sglang/backends/mla.yaml:34
+        # specs/sglang/backends/mla.yaml:37
+        # specs/sglang/backends/mla.yaml:40
+        # specs/sglang/backends/mla.yaml:48
+        # specs/sglang/backends/mla.yaml:51
+        # specs/sglang/backends/mla.yaml:54
+        # specs/sglang/backends/page_tables.yaml:20
+        # specs/sglang/backends/page_tables.yaml:22
+        # specs/sglang/backends/page_tables.yaml:25
+        # specs/sglang/backends/page_tables.yaml:28
+        # specs/sglang/backends/page_tables.yaml:30
+        # specs/sglang/backends/page_tables.yaml:33
+        # specs/sglang/backends/page_tables.yaml:35
+        # specs/sglang/backends/page_tables.yaml:38
+        # specs/sglang/backends/triton.yaml:11
+        # specs/sglang/backends/triton.yaml:14
+        # specs/sglang/backends/triton.yaml:17
+        # specs/sglang/backends/triton.yaml:19
+        # specs/sglang/backends/triton.yaml:27
+        # specs/sglang/backends/triton.yaml:31
+        # specs/sglang/backends/triton.yaml:35
+        # specs/sglang/backends/triton.yaml:39
+        # specs/sglang/backends/triton.yaml:59
+        # specs/sglang/backends/triton.yaml:62
         batch = DraftExtendGraphDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,
@@ -827,8 +1067,7 @@ class DraftExtendGraphDraftRunner:
             proxy_tokens=padded.proxy_tokens,
             live_gathered_tokens=rows.gathered_tokens,
             gathered_tokens=padded.gathered_tokens,
-            draft_extend_page_table=views.draft_extend_page_table,
-            draft_extend_cache_seqlens=views.draft_extend_cache_seqlens,
+            flashinfer_workspace=views.flashinfer_workspace,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -848,7 +1087,50 @@ class DraftExtendGraphDraftRunner:
             draft_mamba_track_indices=views.draft_mamba_track_indices
             if draft_mamba_track_indices is not None
             else None,
+            draft_extend_seed_topk=views.draft_extend_seed_topk,
             draft_logits=views.draft_logits,
+            dsa_page_table=views.dsa_page_table,
+            dsa_cache_seqlens=views.dsa_cache_seqlens,
+            dsa_kv_indptr=views.dsa_kv_indptr,
+            dsa_kv_indices=views.dsa_kv_indices,
+            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            flashinfer_kv_indices=views.flashinfer_kv_indices,
+            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            mla_kv_indptr=views.mla_kv_indptr,
+            mla_qo_indptr=views.mla_qo_indptr,
+            mla_kv_indices=views.mla_kv_indices,
+            mla_kv_lens=views.mla_kv_lens,
+            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+            mla_block_table=views.mla_block_table,
+            mla_padded_q=views.mla_padded_q,
+            mla_unpadded_output=views.mla_unpadded_output,
+            page_table=views.page_table,
+            window_page_table=views.window_page_table,
+            encoder_page_table=views.encoder_page_table,
+            cache_seqlens=views.cache_seqlens,
+            cu_seqlens_q=views.cu_seqlens_q,
+            cu_seqlens_k=views.cu_seqlens_k,
+            scheduler_metadata=views.scheduler_metadata,
+            strided_indices=views.strided_indices,
+            triton_kv_indptr=views.triton_kv_indptr,
+            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_qo_indptr=views.triton_qo_indptr,
+            triton_mask_indptr=views.triton_mask_indptr,
+            triton_kv_indices=views.triton_kv_indices,
+            triton_window_kv_indices=views.triton_window_kv_indices,
+            triton_window_cache_loc=views.triton_window_cache_loc,
+            triton_num_kv_splits=views.triton_num_kv_splits,
+            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_lse=views.triton_attn_lse,
             input_embeds=live.input_embeds,
         )
         if self.debug.poison:
@@ -931,7 +1213,7 @@ class DraftExtendGraphDraftRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:98",
+                place="specs/sglang/slots.yaml:128",
             )
         if registry.num_correct_drafts is not None and live.num_correct_drafts is not None:
             check_values(
@@ -940,7 +1222,7 @@ class DraftExtendGraphDraftRunner:
                 live.num_correct_drafts,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:101",
+                place="specs/sglang/slots.yaml:131",
             )
         if registry.num_accept_tokens is not None and live.num_accept_tokens is not None:
             check_values(
@@ -949,7 +1231,7 @@ class DraftExtendGraphDraftRunner:
                 live.num_accept_tokens,
                 -1,
                 2147483647,
-                place="specs/sglang/slots.yaml:104",
+                place="specs/sglang/slots.yaml:134",
             )
         if registry.select_index is not None and live.select_index is not None:
             check_values(
@@ -958,7 +1240,7 @@ class DraftExtendGraphDraftRunner:
                 live.select_index,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:107",
+                place="specs/sglang/slots.yaml:137",
             )
         if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -967,13 +1249,12 @@ class DraftExtendGraphDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:110",
+                place="specs/sglang/slots.yaml:140",
             )
 
     def _poison_catching_up(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
-        poison_around(self.registry.draft_extend_page_table, None)
-        poison_around(self.registry.draft_extend_cache_seqlens, None)
+        poison_around(self.registry.flashinfer_workspace, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -989,7 +1270,50 @@ class DraftExtendGraphDraftRunner:
         poison_around(self.registry.num_accept_tokens, live.num_accept_tokens)
         poison_around(self.registry.select_index, live.select_index)
         poison_around(self.registry.draft_mamba_track_indices, live.mamba_track_indices)
+        poison_around(self.registry.draft_extend_seed_topk, None)
         poison_around(self.registry.draft_logits, None)
+        poison_around(self.registry.dsa_page_table, None)
+        poison_around(self.registry.dsa_cache_seqlens, None)
+        poison_around(self.registry.dsa_kv_indptr, None)
+        poison_around(self.registry.dsa_kv_indices, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_second_kv_indptr, None)
+        poison_around(self.registry.flashinfer_second_qo_indptr, None)
+        poison_around(self.registry.flashinfer_kv_indices, None)
+        poison_around(self.registry.flashinfer_second_kv_indices, None)
+        poison_around(self.registry.flashinfer_window_cache_loc, None)
+        poison_around(self.registry.flashinfer_mask_indptr, None)
+        poison_around(self.registry.flashinfer_custom_mask, None)
+        poison_around(self.registry.mla_kv_indptr, None)
+        poison_around(self.registry.mla_qo_indptr, None)
+        poison_around(self.registry.mla_kv_indices, None)
+        poison_around(self.registry.mla_kv_lens, None)
+        poison_around(self.registry.mla_kv_indptr_cpu, None)
+        poison_around(self.registry.mla_qo_indptr_cpu, None)
+        poison_around(self.registry.mla_kv_lens_cpu, None)
+        poison_around(self.registry.mla_block_table, None)
+        poison_around(self.registry.mla_padded_q, None)
+        poison_around(self.registry.mla_unpadded_output, None)
+        poison_around(self.registry.page_table, None)
+        poison_around(self.registry.window_page_table, None)
+        poison_around(self.registry.encoder_page_table, None)
+        poison_around(self.registry.cache_seqlens, None)
+        poison_around(self.registry.cu_seqlens_q, None)
+        poison_around(self.registry.cu_seqlens_k, None)
+        poison_around(self.registry.scheduler_metadata, None)
+        poison_around(self.registry.strided_indices, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_window_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
+        poison_around(self.registry.triton_kv_indices, None)
+        poison_around(self.registry.triton_window_kv_indices, None)
+        poison_around(self.registry.triton_window_cache_loc, None)
+        poison_around(self.registry.triton_num_kv_splits, None)
+        poison_around(self.registry.triton_attn_logits, None)
+        poison_around(self.registry.triton_attn_lse, None)
 
     def _require_unpoisoned_catching_up(self, batch: DraftExtendGraphDraftBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
@@ -1024,78 +1348,78 @@ class DraftExtendGraphDraftRunner:
                 mode,
                 "verify_extend_seq_lens",
                 batch.verify_extend_seq_lens,
-                place="specs/sglang/slots.yaml:98",
+                place="specs/sglang/slots.yaml:128",
             )
         if batch.num_correct_drafts is not None:
             require_unpoisoned(
                 mode,
                 "num_correct_drafts",
                 batch.num_correct_drafts,
-                place="specs/sglang/slots.yaml:101",
+                place="specs/sglang/slots.yaml:131",
             )
         if batch.num_accept_tokens is not None:
             require_unpoisoned(
                 mode,
                 "num_accept_tokens",
                 batch.num_accept_tokens,
-                place="specs/sglang/slots.yaml:104",
+                place="specs/sglang/slots.yaml:134",
             )
         if batch.select_index is not None:
             require_unpoisoned(
-                mode, "select_index", batch.select_index, place="specs/sglang/slots.yaml:107"
+                mode, "select_index", batch.select_index, place="specs/sglang/slots.yaml:137"
             )
         if batch.draft_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "draft_mamba_track_indices",
                 batch.draft_mamba_track_indices,
-                place="specs/sglang/slots.yaml:110",
+                place="specs/sglang/slots.yaml:140",
             )
 
     def _execute_capturing(
         self, live: LiveBatch, engine: DraftExtendGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture_draft_extend."""
-        # specs/sglang/runners/draft_extend_graph.yaml:43
-        batch = self.load(live, pad=pad)
-        # specs/sglang/runners/draft_extend_graph.yaml:44
-        engine.plan_draft_extend(batch)
-        # specs/sglang/runners/draft_extend_graph.yaml:45
-        engine.capture_draft_extend(batch)
-        # specs/sglang/runners/draft_extend_graph.yaml:49
-        with engine.timer(batch):
-            # specs/sglang/runners/draft_extend_graph.yaml:50
-            output = engine.replay_draft_extend(batch)
         # specs/sglang/runners/draft_extend_graph.yaml:53
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/draft_extend_graph.yaml:54
+        engine.plan_draft_extend(batch)
+        # specs/sglang/runners/draft_extend_graph.yaml:55
+        engine.capture_draft_extend(batch)
+        # specs/sglang/runners/draft_extend_graph.yaml:59
+        with engine.timer(batch):
+            # specs/sglang/runners/draft_extend_graph.yaml:60
+            output = engine.replay_draft_extend(batch)
+        # specs/sglang/runners/draft_extend_graph.yaml:63
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/draft_extend_graph.yaml:53",
+            place="specs/sglang/runners/draft_extend_graph.yaml:63",
         )
         return output
 
-    def _execute_extending(
+    def _execute_draft_extend(
         self, live: LiveBatch, engine: DraftExtendGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
-        """The steps of draft_extend."""
-        # specs/sglang/runners/draft_extend_graph.yaml:43
-        batch = self.load(live, pad=pad)
-        # specs/sglang/runners/draft_extend_graph.yaml:44
-        engine.plan_draft_extend(batch)
-        # specs/sglang/runners/draft_extend_graph.yaml:49
-        with engine.timer(batch):
-            # specs/sglang/runners/draft_extend_graph.yaml:50
-            output = engine.replay_draft_extend(batch)
+        """The steps of draft_extend, idle_in_catch_up."""
         # specs/sglang/runners/draft_extend_graph.yaml:53
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/draft_extend_graph.yaml:54
+        engine.plan_draft_extend(batch)
+        # specs/sglang/runners/draft_extend_graph.yaml:59
+        with engine.timer(batch):
+            # specs/sglang/runners/draft_extend_graph.yaml:60
+            output = engine.replay_draft_extend(batch)
+        # specs/sglang/runners/draft_extend_graph.yaml:63
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/draft_extend_graph.yaml:53",
+            place="specs/sglang/runners/draft_extend_graph.yaml:63",
         )
         return output

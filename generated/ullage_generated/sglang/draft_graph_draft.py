@@ -73,7 +73,7 @@ def pad_capture_draft(rows: Rows) -> Rows:
 def fit_capture_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_draft as this runner has them, after draft_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # draft_bucket: specs/sglang/runners/draft_graph.yaml:30, specs/sglang/transforms.yaml:53
+    # draft_bucket: specs/sglang/runners/draft_graph.yaml:36, specs/sglang/transforms.yaml:53
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -141,7 +141,75 @@ def pad_eagle_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_eagle_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode eagle_draft as this runner has them, after draft_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # draft_bucket: specs/sglang/runners/draft_graph.yaml:30, specs/sglang/transforms.yaml:53
+    # draft_bucket: specs/sglang/runners/draft_graph.yaml:36, specs/sglang/transforms.yaml:53
+    requests, tokens = (
+        next_in(graph_requests, present(config.captured_drafts)),
+        next_in(graph_requests, present(config.captured_drafts))
+        * present(config.speculative_eagle_topk),
+    )
+    return rows._replace(requests=requests, tokens=tokens)
+
+
+# specs/sglang/modes/idle_in_draft.yaml:1
+def live_idle_in_draft() -> Rows:
+    """Rows that the tensors bring in mode idle_in_draft."""
+    return Rows(
+        requests=0,
+        tokens=0,
+        graph_requests=0,
+        graph_tokens=0,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=0,
+        gathered_tokens=0,
+    )
+
+
+# specs/sglang/modes/idle_in_draft.yaml:1
+def pad_idle_in_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
+    """Rows in mode idle_in_draft after mlp_sync_rows."""
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
+    # mlp_sync_rows: specs/sglang/modes/idle_in_draft.yaml:9, specs/sglang/transforms.yaml:11
+    if config.require_mlp_sync:
+        tokens_per_request = present(config.speculative_eagle_topk)
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
+        )
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
+    )
+
+
+# specs/sglang/modes/idle_in_draft.yaml:1
+def fit_idle_in_draft(config: Config, rows: Rows) -> Rows:
+    """Rows in mode idle_in_draft as this runner has them, after draft_bucket."""
+    requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
+    # draft_bucket: specs/sglang/runners/draft_graph.yaml:36, specs/sglang/transforms.yaml:53
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -157,6 +225,13 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
         (
             Mode.EAGLE_DRAFT,
             config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            and config.has_draft_worker
+            and config.has_draft_graph,
+        ),
+        (
+            Mode.IDLE_IN_DRAFT,
+            config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            and config.require_mlp_sync
             and config.has_draft_worker
             and config.has_draft_graph,
         ),
@@ -240,6 +315,8 @@ class DraftGraphDraftRunner:
                 return self._extents_capture_draft(live, pad, sources)
             case Mode.EAGLE_DRAFT:
                 return self._extents_eagle_draft(live, pad, sources)
+            case Mode.IDLE_IN_DRAFT:
+                return self._extents_idle_in_draft(live, pad, sources)
             case _:
                 raise self._unknown(live.mode)
 
@@ -254,7 +331,7 @@ class DraftGraphDraftRunner:
         match live.mode:
             case Mode.CAPTURE_DRAFT:
                 return True
-            case Mode.EAGLE_DRAFT:
+            case Mode.EAGLE_DRAFT | Mode.IDLE_IN_DRAFT:
                 return extents.padded.graph_requests <= max(
                     present(config.captured_drafts)
                 ) and not engine.outvoted(live)
@@ -277,8 +354,8 @@ class DraftGraphDraftRunner:
         match live.mode:
             case Mode.CAPTURE_DRAFT:
                 return self._execute_capturing(live, engine, pad)
-            case Mode.EAGLE_DRAFT:
-                return self._execute_decoding(live, engine, pad)
+            case Mode.EAGLE_DRAFT | Mode.IDLE_IN_DRAFT:
+                return self._execute_eagle_draft(live, engine, pad)
             case _:
                 raise self._unknown(live.mode)
 
@@ -307,7 +384,7 @@ class DraftGraphDraftRunner:
 
     def _load(self, live: LiveBatch, extents: Extents, copy: bool) -> DraftGraphDraftBatch:
         match live.mode:
-            case Mode.CAPTURE_DRAFT | Mode.EAGLE_DRAFT:
+            case Mode.CAPTURE_DRAFT | Mode.EAGLE_DRAFT | Mode.IDLE_IN_DRAFT:
                 return self._load_drafting(live, extents, copy)
             case _:
                 raise self._unknown(live.mode)
@@ -419,7 +496,7 @@ class DraftGraphDraftRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/draft_graph.yaml:32
+        # specs/sglang/runners/draft_graph.yaml:38
         if pad and padded_rows.graph_requests > max(present(config.captured_drafts)):
             raise broken_relation(
                 "eagle_draft",
@@ -443,7 +520,7 @@ class DraftGraphDraftRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/draft_graph.yaml:32",
+                place="specs/sglang/runners/draft_graph.yaml:38",
             )
         if pad:
             padded_rows = fit_eagle_draft(config, padded_rows)
@@ -464,6 +541,80 @@ class DraftGraphDraftRunner:
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
             binding="max(captured_drafts) * speculative_eagle_topk",
+        )
+        return Extents(rows, padded_rows)
+
+    # specs/sglang/modes/idle_in_draft.yaml:1
+    def _extents_idle_in_draft(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
+        config = self.config
+        try:
+            rows = live_idle_in_draft()
+            if sources:
+                self._check_sources_drafting(live, rows, isinstance(pad, Offer) and pad.checked)
+        except UllageRuntimeError as refusal:
+            if pad is True and config.require_mlp_sync:
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
+            raise
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_idle_in_draft(config, self.ranks, rows)
+            if pad
+            else rows
+        )
+        # specs/sglang/runners/draft_graph.yaml:38
+        if pad and padded_rows.graph_requests > max(present(config.captured_drafts)):
+            raise broken_relation(
+                "idle_in_draft",
+                "graph_requests <= max(captured_drafts)",
+                {
+                    "graph_requests": padded_rows.graph_requests,
+                    "captured_drafts": config.captured_drafts,
+                    "tp_size": config.tp_size,
+                    "dp_size": config.dp_size,
+                    "attn_dp_size": config.attn_dp_size,
+                    "attn_cp_size": config.attn_cp_size,
+                    "enable_dp_attention": config.enable_dp_attention,
+                    "moe_a2a_backend": config.moe_a2a_backend,
+                    "moe_dense_tp_size": config.moe_dense_tp_size,
+                    "enable_dp_lm_head": config.enable_dp_lm_head,
+                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
+                    "elastic_world_expanded": config.elastic_world_expanded,
+                    "mori_receive_bound": config.mori_receive_bound,
+                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
+                    "hip": config.hip,
+                    "request_pool_size": config.request_pool_size,
+                    "capture_requests": config.capture_requests,
+                },
+                place="specs/sglang/runners/draft_graph.yaml:38",
+            )
+        if pad:
+            padded_rows = fit_idle_in_draft(config, padded_rows)
+        check_extent(
+            "idle_in_draft",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="next_in(max(0, min(max_running_requests if speculative_algorithm == "
+            "eagle and 1 < num_dp_ranks else 0, max(captured_drafts) if "
+            "require_mlp_tp_gather else max_running_requests if speculative_algorithm"
+            " == eagle and 1 < num_dp_ranks else 0)) if require_mlp_tp_gather else 0,"
+            " captured_drafts)",
+        )
+        check_extent(
+            "idle_in_draft",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="next_in(max(0, min(max_running_requests if speculative_algorithm == "
+            "eagle and 1 < num_dp_ranks else 0, max(captured_drafts) if "
+            "require_mlp_tp_gather else max_running_requests if speculative_algorithm"
+            " == eagle and 1 < num_dp_ranks else 0)) if require_mlp_tp_gather else 0,"
+            " captured_drafts) * speculative_eagle_topk",
         )
         return Extents(rows, padded_rows)
 
@@ -548,7 +699,33 @@ class DraftGraphDraftRunner:
                 place="specs/sglang/slots.yaml:24",
                 known=known,
             )
-        # specs/sglang/slots.yaml:69
+        # specs/sglang/slots.yaml:61
+        if registry.canary_request_ids is not None and (
+            live.request_ids is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "canary_request_ids",
+                live.request_ids,
+                shape=(rows.requests,),
+                into=registry.canary_request_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:61",
+            )
+        # specs/sglang/slots.yaml:64
+        if registry.canary_bootstrap_rooms is not None and (
+            live.bootstrap_rooms is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "canary_bootstrap_rooms",
+                live.bootstrap_rooms,
+                shape=(rows.requests,),
+                into=registry.canary_bootstrap_rooms,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:64",
+            )
+        # specs/sglang/slots.yaml:92
         if registry.draft_cache_loc is not None and (
             live.draft_cache_loc is not None
             or rows.tokens * present(config.speculative_num_steps) > 0
@@ -560,10 +737,10 @@ class DraftGraphDraftRunner:
                 shape=(rows.tokens * present(config.speculative_num_steps),),
                 into=registry.draft_cache_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:69",
+                place="specs/sglang/slots.yaml:92",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:77
+        # specs/sglang/slots.yaml:100
         if registry.draft_topk_p is not None and (live.topk_p is not None or rows.requests > 0):
             check_source(
                 mode,
@@ -572,9 +749,9 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, present(config.speculative_eagle_topk)),
                 into=registry.draft_topk_p,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:77",
+                place="specs/sglang/slots.yaml:100",
             )
-        # specs/sglang/slots.yaml:80
+        # specs/sglang/slots.yaml:103
         if registry.draft_topk_index is not None and (
             live.topk_index is not None or rows.requests > 0
         ):
@@ -585,10 +762,10 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, present(config.speculative_eagle_topk)),
                 into=registry.draft_topk_index,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:80",
+                place="specs/sglang/slots.yaml:103",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:83
+        # specs/sglang/slots.yaml:106
         if registry.draft_hidden_states is not None and live.hidden_states is not None:
             check_source(
                 mode,
@@ -597,9 +774,9 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, present(config.draft_hidden_size)),
                 into=registry.draft_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:83",
+                place="specs/sglang/slots.yaml:106",
             )
-        # specs/sglang/slots.yaml:86
+        # specs/sglang/slots.yaml:109
         if registry.draft_temperatures is not None and live.temperatures is not None:
             check_source(
                 mode,
@@ -608,9 +785,9 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, 1),
                 into=registry.draft_temperatures,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:86",
+                place="specs/sglang/slots.yaml:109",
             )
-        # specs/sglang/slots.yaml:89
+        # specs/sglang/slots.yaml:112
         if registry.draft_top_ks is not None and live.top_ks is not None:
             check_source(
                 mode,
@@ -619,14 +796,36 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.draft_top_ks,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:89",
+                place="specs/sglang/slots.yaml:112",
                 accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:118
+        if registry.draft_sampling_seed is not None and live.sampling_seed is not None:
+            check_source(
+                mode,
+                "draft_sampling_seed",
+                live.sampling_seed,
+                shape=(rows.requests,),
+                into=registry.draft_sampling_seed,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:118",
+            )
+        # specs/sglang/slots.yaml:121
+        if registry.draft_seed_topk is not None and live.seed_topk is not None:
+            check_source(
+                mode,
+                "draft_seed_topk",
+                live.seed_topk,
+                shape=(rows.requests, present(config.draft_index_topk)),
+                into=registry.draft_seed_topk,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:121",
             )
         if self.debug.values:
             self._check_values_drafting(live, mode)
 
     def _load_drafting(self, live: LiveBatch, extents: Extents, copy: bool) -> DraftGraphDraftBatch:
-        """The slots of capture_draft, eagle_draft."""
+        """The slots of capture_draft, eagle_draft, idle_in_draft."""
         config = self.config
         mode = live.mode.value
         rows, padded = extents.rows, extents.padded
@@ -637,12 +836,18 @@ class DraftGraphDraftRunner:
         req_pool_indices = live.req_pool_indices
         seq_lens = live.seq_lens
         seq_lens_cpu = live.seq_lens_cpu
+        canary_request_ids = None if views.canary_request_ids is None else live.request_ids
+        canary_bootstrap_rooms = (
+            None if views.canary_bootstrap_rooms is None else live.bootstrap_rooms
+        )
         draft_cache_loc = None if views.draft_cache_loc is None else live.draft_cache_loc
         draft_topk_p = None if views.draft_topk_p is None else live.topk_p
         draft_topk_index = None if views.draft_topk_index is None else live.topk_index
         draft_hidden_states = None if views.draft_hidden_states is None else live.hidden_states
         draft_temperatures = None if views.draft_temperatures is None else live.temperatures
         draft_top_ks = None if views.draft_top_ks is None else live.top_ks
+        draft_sampling_seed = None if views.draft_sampling_seed is None else live.sampling_seed
+        draft_seed_topk = None if views.draft_seed_topk is None else live.seed_topk
         if not copy:
             if rows.brought != padded.brought:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
@@ -675,18 +880,15 @@ class DraftGraphDraftRunner:
                 proxy_tokens=padded.proxy_tokens,
                 live_gathered_tokens=rows.gathered_tokens,
                 gathered_tokens=padded.gathered_tokens,
-                triton_draft_kv_indptr=views.triton_draft_kv_indptr,
-                triton_draft_kv_indices=views.triton_draft_kv_indices,
-                flashinfer_draft_kv_indptr=views.flashinfer_draft_kv_indptr,
-                flashinfer_draft_kv_indices=views.flashinfer_draft_kv_indices,
-                draft_page_tables=views.draft_page_tables,
-                draft_cache_seqlens=views.draft_cache_seqlens,
+                flashinfer_workspace=views.flashinfer_workspace,
                 input_ids=input_ids,
                 positions=positions,
                 mrope_positions=mrope_positions,
                 req_pool_indices=req_pool_indices,
                 seq_lens=seq_lens,
                 seq_lens_cpu=seq_lens_cpu,
+                canary_request_ids=canary_request_ids,
+                canary_bootstrap_rooms=canary_bootstrap_rooms,
                 global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
                 global_num_tokens_for_logprob=torch.full_like(
                     views.global_num_tokens_for_logprob, padded.tokens
@@ -701,18 +903,33 @@ class DraftGraphDraftRunner:
                 draft_temperatures=draft_temperatures,
                 draft_top_ks=draft_top_ks,
                 draft_probs=views.draft_probs,
+                draft_sampling_seed=draft_sampling_seed,
+                draft_seed_topk=draft_seed_topk,
+                flashinfer_draft_kv_indptr=views.flashinfer_draft_kv_indptr,
+                flashinfer_draft_last_page_len=views.flashinfer_draft_last_page_len,
+                flashinfer_draft_kv_indices=views.flashinfer_draft_kv_indices,
+                mla_draft_kv_indptr=views.mla_draft_kv_indptr,
+                mla_draft_kv_indices=views.mla_draft_kv_indices,
+                strided_indices=views.strided_indices,
+                draft_page_table=views.draft_page_table,
+                draft_window_page_table=views.draft_window_page_table,
+                draft_branch_page_table=views.draft_branch_page_table,
+                draft_cache_seqlens=views.draft_cache_seqlens,
+                draft_cu_seqlens_q=views.draft_cu_seqlens_q,
+                draft_cu_seqlens_k=views.draft_cu_seqlens_k,
+                draft_scheduler_metadata=views.draft_scheduler_metadata,
+                triton_num_kv_splits=views.triton_num_kv_splits,
+                triton_attn_logits=views.triton_attn_logits,
+                triton_attn_lse=views.triton_attn_lse,
+                triton_draft_kv_indptr=views.triton_draft_kv_indptr,
+                triton_draft_kv_indices=views.triton_draft_kv_indices,
                 input_embeds=live.input_embeds,
             )
         if self.debug.claims:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_drafting(live)
-        # specs/sglang/backends/draft.yaml:3
-        # specs/sglang/backends/draft.yaml:7
-        # specs/sglang/backends/draft.yaml:11
-        # specs/sglang/backends/draft.yaml:15
-        # specs/sglang/backends/draft.yaml:19
-        # specs/sglang/backends/draft.yaml:23
+        # specs/sglang/backends/flashinfer.yaml:67
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -728,11 +945,17 @@ class DraftGraphDraftRunner:
         # specs/sglang/slots.yaml:24
         if seq_lens_cpu is not None:
             load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:51
+        # specs/sglang/slots.yaml:61
+        if views.canary_request_ids is not None:
+            load_rows(views.canary_request_ids, canary_request_ids, rows.requests, 0)
+        # specs/sglang/slots.yaml:64
+        if views.canary_bootstrap_rooms is not None:
+            load_rows(views.canary_bootstrap_rooms, canary_bootstrap_rooms, rows.requests, -1)
+        # specs/sglang/slots.yaml:74
         write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:54
+        # specs/sglang/slots.yaml:77
         write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:69
+        # specs/sglang/slots.yaml:92
         if views.draft_cache_loc is not None:
             load_rows(
                 views.draft_cache_loc,
@@ -740,25 +963,49 @@ class DraftGraphDraftRunner:
                 rows.tokens * present(config.speculative_num_steps),
                 0,
             )
-        # specs/sglang/slots.yaml:74
+        # specs/sglang/slots.yaml:97
         if views.draft_seq_lens_of_one is not None:
             write_scalar(views.draft_seq_lens_of_one, 1)
-        # specs/sglang/slots.yaml:77
+        # specs/sglang/slots.yaml:100
         if views.draft_topk_p is not None:
             load_rows(views.draft_topk_p, draft_topk_p, rows.requests, 0)
-        # specs/sglang/slots.yaml:80
+        # specs/sglang/slots.yaml:103
         if views.draft_topk_index is not None:
             load_rows(views.draft_topk_index, draft_topk_index, rows.requests, 0)
-        # specs/sglang/slots.yaml:83
+        # specs/sglang/slots.yaml:106
         if views.draft_hidden_states is not None and draft_hidden_states is not None:
             load_rows(views.draft_hidden_states, draft_hidden_states, rows.requests, 0)
-        # specs/sglang/slots.yaml:86
+        # specs/sglang/slots.yaml:109
         if views.draft_temperatures is not None and draft_temperatures is not None:
             load_rows(views.draft_temperatures, draft_temperatures, rows.requests, 1)
-        # specs/sglang/slots.yaml:89
+        # specs/sglang/slots.yaml:112
         if views.draft_top_ks is not None and draft_top_ks is not None:
             load_rows(views.draft_top_ks, draft_top_ks, rows.requests, 1)
-        # specs/sglang/slots.yaml:92
+        # specs/sglang/slots.yaml:115
+        # specs/sglang/slots.yaml:118
+        if views.draft_sampling_seed is not None and draft_sampling_seed is not None:
+            load_rows(views.draft_sampling_seed, draft_sampling_seed, rows.requests, 0)
+        # specs/sglang/slots.yaml:121
+        if views.draft_seed_topk is not None and draft_seed_topk is not None:
+            load_rows(views.draft_seed_topk, draft_seed_topk, rows.requests, 0)
+        # specs/sglang/backends/flashinfer.yaml:57
+        # specs/sglang/backends/flashinfer.yaml:60
+        # specs/sglang/backends/flashinfer.yaml:62
+        # specs/sglang/backends/mla.yaml:64
+        # specs/sglang/backends/mla.yaml:67
+        # specs/sglang/backends/page_tables.yaml:38
+        # specs/sglang/backends/page_tables.yaml:74
+        # specs/sglang/backends/page_tables.yaml:77
+        # specs/sglang/backends/page_tables.yaml:80
+        # specs/sglang/backends/page_tables.yaml:83
+        # specs/sglang/backends/page_tables.yaml:86
+        # specs/sglang/backends/page_tables.yaml:89
+        # specs/sglang/backends/page_tables.yaml:92
+        # specs/sglang/backends/triton.yaml:39
+        # specs/sglang/backends/triton.yaml:59
+        # specs/sglang/backends/triton.yaml:62
+        # specs/sglang/backends/triton.yaml:71
+        # specs/sglang/backends/triton.yaml:74
         batch = DraftGraphDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,
@@ -781,18 +1028,15 @@ class DraftGraphDraftRunner:
             proxy_tokens=padded.proxy_tokens,
             live_gathered_tokens=rows.gathered_tokens,
             gathered_tokens=padded.gathered_tokens,
-            triton_draft_kv_indptr=views.triton_draft_kv_indptr,
-            triton_draft_kv_indices=views.triton_draft_kv_indices,
-            flashinfer_draft_kv_indptr=views.flashinfer_draft_kv_indptr,
-            flashinfer_draft_kv_indices=views.flashinfer_draft_kv_indices,
-            draft_page_tables=views.draft_page_tables,
-            draft_cache_seqlens=views.draft_cache_seqlens,
+            flashinfer_workspace=views.flashinfer_workspace,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             mrope_positions=views.mrope_positions if mrope_positions is not None else None,
             req_pool_indices=views.req_pool_indices,
             seq_lens=views.seq_lens,
             seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
+            canary_request_ids=views.canary_request_ids,
+            canary_bootstrap_rooms=views.canary_bootstrap_rooms,
             global_num_tokens=views.global_num_tokens,
             global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
             draft_cache_loc=views.draft_cache_loc,
@@ -805,6 +1049,28 @@ class DraftGraphDraftRunner:
             draft_temperatures=views.draft_temperatures if draft_temperatures is not None else None,
             draft_top_ks=views.draft_top_ks if draft_top_ks is not None else None,
             draft_probs=views.draft_probs,
+            draft_sampling_seed=views.draft_sampling_seed
+            if draft_sampling_seed is not None
+            else None,
+            draft_seed_topk=views.draft_seed_topk if draft_seed_topk is not None else None,
+            flashinfer_draft_kv_indptr=views.flashinfer_draft_kv_indptr,
+            flashinfer_draft_last_page_len=views.flashinfer_draft_last_page_len,
+            flashinfer_draft_kv_indices=views.flashinfer_draft_kv_indices,
+            mla_draft_kv_indptr=views.mla_draft_kv_indptr,
+            mla_draft_kv_indices=views.mla_draft_kv_indices,
+            strided_indices=views.strided_indices,
+            draft_page_table=views.draft_page_table,
+            draft_window_page_table=views.draft_window_page_table,
+            draft_branch_page_table=views.draft_branch_page_table,
+            draft_cache_seqlens=views.draft_cache_seqlens,
+            draft_cu_seqlens_q=views.draft_cu_seqlens_q,
+            draft_cu_seqlens_k=views.draft_cu_seqlens_k,
+            draft_scheduler_metadata=views.draft_scheduler_metadata,
+            triton_num_kv_splits=views.triton_num_kv_splits,
+            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_lse=views.triton_attn_lse,
+            triton_draft_kv_indptr=views.triton_draft_kv_indptr,
+            triton_draft_kv_indices=views.triton_draft_kv_indices,
             input_embeds=live.input_embeds,
         )
         if self.debug.poison:
@@ -871,6 +1137,24 @@ class DraftGraphDraftRunner:
                 config.context_length + 512,
                 place="specs/sglang/slots.yaml:24",
             )
+        if registry.canary_request_ids is not None and live.request_ids is not None:
+            check_values(
+                mode,
+                "canary_request_ids",
+                live.request_ids,
+                0,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:61",
+            )
+        if registry.canary_bootstrap_rooms is not None and live.bootstrap_rooms is not None:
+            check_values(
+                mode,
+                "canary_bootstrap_rooms",
+                live.bootstrap_rooms,
+                -1,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:64",
+            )
         if registry.draft_cache_loc is not None and live.draft_cache_loc is not None:
             check_values(
                 mode,
@@ -878,7 +1162,7 @@ class DraftGraphDraftRunner:
                 live.draft_cache_loc,
                 1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
-                place="specs/sglang/slots.yaml:69",
+                place="specs/sglang/slots.yaml:92",
             )
         if registry.draft_topk_index is not None and live.topk_index is not None:
             check_values(
@@ -887,27 +1171,47 @@ class DraftGraphDraftRunner:
                 live.topk_index,
                 0,
                 present(config.draft_vocab_size) - 1,
-                place="specs/sglang/slots.yaml:80",
+                place="specs/sglang/slots.yaml:103",
             )
         if registry.draft_top_ks is not None and live.top_ks is not None:
             check_values(
-                mode, "draft_top_ks", live.top_ks, 0, 2147483647, place="specs/sglang/slots.yaml:89"
+                mode,
+                "draft_top_ks",
+                live.top_ks,
+                0,
+                2147483647,
+                place="specs/sglang/slots.yaml:112",
+            )
+        if registry.draft_sampling_seed is not None and live.sampling_seed is not None:
+            check_values(
+                mode,
+                "draft_sampling_seed",
+                live.sampling_seed,
+                0,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:118",
+            )
+        if registry.draft_seed_topk is not None and live.seed_topk is not None:
+            check_values(
+                mode,
+                "draft_seed_topk",
+                live.seed_topk,
+                -1,
+                2147483647,
+                place="specs/sglang/slots.yaml:121",
             )
 
     def _poison_drafting(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
-        poison_around(self.registry.triton_draft_kv_indptr, None)
-        poison_around(self.registry.triton_draft_kv_indices, None)
-        poison_around(self.registry.flashinfer_draft_kv_indptr, None)
-        poison_around(self.registry.flashinfer_draft_kv_indices, None)
-        poison_around(self.registry.draft_page_tables, None)
-        poison_around(self.registry.draft_cache_seqlens, None)
+        poison_around(self.registry.flashinfer_workspace, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.mrope_positions, live.mrope_positions)
         poison_around(self.registry.req_pool_indices, live.req_pool_indices)
         poison_around(self.registry.seq_lens, live.seq_lens)
         poison_around(self.registry.seq_lens_cpu, live.seq_lens_cpu)
+        poison_around(self.registry.canary_request_ids, live.request_ids)
+        poison_around(self.registry.canary_bootstrap_rooms, live.bootstrap_rooms)
         poison_around(self.registry.global_num_tokens, None)
         poison_around(self.registry.global_num_tokens_for_logprob, None)
         poison_around(self.registry.draft_cache_loc, live.draft_cache_loc)
@@ -918,6 +1222,26 @@ class DraftGraphDraftRunner:
         poison_around(self.registry.draft_temperatures, live.temperatures)
         poison_around(self.registry.draft_top_ks, live.top_ks)
         poison_around(self.registry.draft_probs, None)
+        poison_around(self.registry.draft_sampling_seed, live.sampling_seed)
+        poison_around(self.registry.draft_seed_topk, live.seed_topk)
+        poison_around(self.registry.flashinfer_draft_kv_indptr, None)
+        poison_around(self.registry.flashinfer_draft_last_page_len, None)
+        poison_around(self.registry.flashinfer_draft_kv_indices, None)
+        poison_around(self.registry.mla_draft_kv_indptr, None)
+        poison_around(self.registry.mla_draft_kv_indices, None)
+        poison_around(self.registry.strided_indices, None)
+        poison_around(self.registry.draft_page_table, None)
+        poison_around(self.registry.draft_window_page_table, None)
+        poison_around(self.registry.draft_branch_page_table, None)
+        poison_around(self.registry.draft_cache_seqlens, None)
+        poison_around(self.registry.draft_cu_seqlens_q, None)
+        poison_around(self.registry.draft_cu_seqlens_k, None)
+        poison_around(self.registry.draft_scheduler_metadata, None)
+        poison_around(self.registry.triton_num_kv_splits, None)
+        poison_around(self.registry.triton_attn_logits, None)
+        poison_around(self.registry.triton_attn_lse, None)
+        poison_around(self.registry.triton_draft_kv_indptr, None)
+        poison_around(self.registry.triton_draft_kv_indices, None)
 
     def _require_unpoisoned_drafting(self, batch: DraftGraphDraftBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
@@ -943,81 +1267,109 @@ class DraftGraphDraftRunner:
             require_unpoisoned(
                 mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
             )
+        if batch.canary_request_ids is not None:
+            require_unpoisoned(
+                mode,
+                "canary_request_ids",
+                batch.canary_request_ids,
+                place="specs/sglang/slots.yaml:61",
+            )
+        if batch.canary_bootstrap_rooms is not None:
+            require_unpoisoned(
+                mode,
+                "canary_bootstrap_rooms",
+                batch.canary_bootstrap_rooms,
+                place="specs/sglang/slots.yaml:64",
+            )
         if batch.draft_cache_loc is not None:
             require_unpoisoned(
-                mode, "draft_cache_loc", batch.draft_cache_loc, place="specs/sglang/slots.yaml:69"
+                mode, "draft_cache_loc", batch.draft_cache_loc, place="specs/sglang/slots.yaml:92"
             )
         if batch.draft_topk_p is not None:
             require_unpoisoned(
-                mode, "draft_topk_p", batch.draft_topk_p, place="specs/sglang/slots.yaml:77"
+                mode, "draft_topk_p", batch.draft_topk_p, place="specs/sglang/slots.yaml:100"
             )
         if batch.draft_topk_index is not None:
             require_unpoisoned(
-                mode, "draft_topk_index", batch.draft_topk_index, place="specs/sglang/slots.yaml:80"
+                mode,
+                "draft_topk_index",
+                batch.draft_topk_index,
+                place="specs/sglang/slots.yaml:103",
             )
         if batch.draft_hidden_states is not None:
             require_unpoisoned(
                 mode,
                 "draft_hidden_states",
                 batch.draft_hidden_states,
-                place="specs/sglang/slots.yaml:83",
+                place="specs/sglang/slots.yaml:106",
             )
         if batch.draft_temperatures is not None:
             require_unpoisoned(
                 mode,
                 "draft_temperatures",
                 batch.draft_temperatures,
-                place="specs/sglang/slots.yaml:86",
+                place="specs/sglang/slots.yaml:109",
             )
         if batch.draft_top_ks is not None:
             require_unpoisoned(
-                mode, "draft_top_ks", batch.draft_top_ks, place="specs/sglang/slots.yaml:89"
+                mode, "draft_top_ks", batch.draft_top_ks, place="specs/sglang/slots.yaml:112"
+            )
+        if batch.draft_sampling_seed is not None:
+            require_unpoisoned(
+                mode,
+                "draft_sampling_seed",
+                batch.draft_sampling_seed,
+                place="specs/sglang/slots.yaml:118",
+            )
+        if batch.draft_seed_topk is not None:
+            require_unpoisoned(
+                mode, "draft_seed_topk", batch.draft_seed_topk, place="specs/sglang/slots.yaml:121"
             )
 
     def _execute_capturing(
         self, live: LiveBatch, engine: DraftGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture_draft."""
-        # specs/sglang/runners/draft_graph.yaml:47
-        batch = self.load(live, pad=pad)
-        # specs/sglang/runners/draft_graph.yaml:48
-        engine.plan_draft(batch)
-        # specs/sglang/runners/draft_graph.yaml:49
-        engine.capture_draft(batch)
         # specs/sglang/runners/draft_graph.yaml:53
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/draft_graph.yaml:54
+        engine.plan_draft(batch)
+        # specs/sglang/runners/draft_graph.yaml:55
+        engine.capture_draft(batch)
+        # specs/sglang/runners/draft_graph.yaml:59
         with engine.timer(batch):
-            # specs/sglang/runners/draft_graph.yaml:54
+            # specs/sglang/runners/draft_graph.yaml:60
             output = engine.replay_draft(batch)
-        # specs/sglang/runners/draft_graph.yaml:57
+        # specs/sglang/runners/draft_graph.yaml:63
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/draft_graph.yaml:57",
+            place="specs/sglang/runners/draft_graph.yaml:63",
         )
         return output
 
-    def _execute_decoding(
+    def _execute_eagle_draft(
         self, live: LiveBatch, engine: DraftGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
-        """The steps of eagle_draft."""
-        # specs/sglang/runners/draft_graph.yaml:47
-        batch = self.load(live, pad=pad)
-        # specs/sglang/runners/draft_graph.yaml:48
-        engine.plan_draft(batch)
+        """The steps of eagle_draft, idle_in_draft."""
         # specs/sglang/runners/draft_graph.yaml:53
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/draft_graph.yaml:54
+        engine.plan_draft(batch)
+        # specs/sglang/runners/draft_graph.yaml:59
         with engine.timer(batch):
-            # specs/sglang/runners/draft_graph.yaml:54
+            # specs/sglang/runners/draft_graph.yaml:60
             output = engine.replay_draft(batch)
-        # specs/sglang/runners/draft_graph.yaml:57
+        # specs/sglang/runners/draft_graph.yaml:63
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/draft_graph.yaml:57",
+            place="specs/sglang/runners/draft_graph.yaml:63",
         )
         return output

@@ -81,7 +81,42 @@ def pad_adaptive_draft_extend(rows: Rows) -> Rows:
 def fit_adaptive_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode adaptive_draft_extend as this runner has them, after scatter_proxies."""
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(proxy_tokens=proxy_tokens)
+
+
+# specs/sglang/modes/dflash_draft.yaml:1
+def live_dflash_draft(config: Config, requests: int) -> Rows:
+    """Rows that the tensors bring in mode dflash_draft."""
+    return Rows(
+        requests=requests,
+        tokens=requests * present(config.speculative_num_draft_tokens),
+        graph_requests=requests,
+        graph_tokens=requests * present(config.speculative_num_draft_tokens),
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(
+            requests * present(config.speculative_num_draft_tokens), config.proxy_ranks
+        ),
+        gathered_tokens=requests * present(config.speculative_num_draft_tokens),
+    )
+
+
+# specs/sglang/modes/dflash_draft.yaml:1
+def pad_dflash_draft(rows: Rows) -> Rows:
+    """Rows in mode dflash_draft, which nothing pads."""
+    return rows
+
+
+# specs/sglang/modes/dflash_draft.yaml:1
+def fit_dflash_draft(config: Config, rows: Rows) -> Rows:
+    """Rows in mode dflash_draft as this runner has them, after scatter_proxies."""
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
+    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
@@ -146,7 +181,7 @@ def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode draft_extend as this runner has them, after scatter_proxies."""
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
@@ -211,7 +246,7 @@ def pad_eagle_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_eagle_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode eagle_draft as this runner has them, after scatter_proxies."""
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
@@ -263,14 +298,14 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
         rows.context_tokens,
         rows.proxy_tokens,
     )
-    # split_context: specs/sglang/runners/eager.yaml:26, specs/sglang/transforms.yaml:96
+    # split_context: specs/sglang/runners/eager.yaml:31, specs/sglang/transforms.yaml:96
     if config.attn_cp_size > 1:
         dealt = cdiv(tokens, config.attn_cp_size)
         cut = (tokens + requests * (config.attn_cp_size - 1)) // config.attn_cp_size
         context_tokens = align_up(
             dealt if config.cp_strategy == CpStrategy.INTERLEAVE else cut, config.cp_align
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(context_tokens=context_tokens, proxy_tokens=proxy_tokens)
@@ -367,96 +402,10 @@ def pad_frozen_kv_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_frozen_kv_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode frozen_kv_draft as this runner has them, after scatter_proxies."""
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
-
-
-# specs/sglang/modes/idle.yaml:1
-def live_idle() -> Rows:
-    """Rows that the tensors bring in mode idle."""
-    return Rows(
-        requests=0,
-        tokens=0,
-        graph_requests=0,
-        graph_tokens=0,
-        split_tokens=0,
-        first_tokens=0,
-        second_tokens=0,
-        context_tokens=0,
-        proxy_tokens=0,
-        gathered_tokens=0,
-    )
-
-
-# specs/sglang/modes/idle.yaml:1
-def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode idle after mlp_sync_rows."""
-    requests, tokens, graph_requests, gathered_tokens = (
-        rows.requests,
-        rows.tokens,
-        rows.graph_requests,
-        rows.gathered_tokens,
-    )
-    # mlp_sync_rows: specs/sglang/modes/idle.yaml:8, specs/sglang/transforms.yaml:11
-    if config.require_mlp_sync:
-        tokens_per_request = 1
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(
-            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-        )
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[0] for each in gathered)
-        largest_2 = max(each[1] for each in gathered)
-        largest_3 = max(each[2] for each in gathered)
-        alike = config.sync_pads_alike or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
-        )
-        requests, tokens, graph_requests, gathered_tokens = (
-            largest_2 if alike else padded // tokens_per_request,
-            largest_1 if alike else padded,
-            largest_3 if config.require_mlp_tp_gather else requests,
-            largest_1 * config.num_dp_ranks if alike else total_0,
-        )
-    return rows._replace(
-        requests=requests,
-        tokens=tokens,
-        graph_requests=graph_requests,
-        gathered_tokens=gathered_tokens,
-    )
-
-
-# specs/sglang/modes/idle.yaml:1
-def fit_idle(config: Config, rows: Rows) -> Rows:
-    """Rows in mode idle as this runner has them, after split_rows, scatter_proxies."""
-    requests, tokens, split_tokens, first_tokens, second_tokens, proxy_tokens = (
-        rows.requests,
-        rows.tokens,
-        rows.split_tokens,
-        rows.first_tokens,
-        rows.second_tokens,
-        rows.proxy_tokens,
-    )
-    # split_rows: specs/sglang/runners/eager.yaml:24, specs/sglang/transforms.yaml:77
-    if config.enable_two_batch_overlap:
-        tokens_per_request = config.target_width
-        split = requests // 2 * tokens_per_request
-        split_tokens, first_tokens, second_tokens = (
-            split,
-            align_up(split, config.attn_tp_size),
-            align_up(tokens - split, config.attn_tp_size),
-        )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
-    if config.pp_size > 1:
-        proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return rows._replace(
-        split_tokens=split_tokens,
-        first_tokens=first_tokens,
-        second_tokens=second_tokens,
-        proxy_tokens=proxy_tokens,
-    )
 
 
 # specs/sglang/modes/idle_beside_extend.yaml:1
@@ -511,7 +460,203 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_beside_extend as this runner has them, after scatter_proxies."""
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(proxy_tokens=proxy_tokens)
+
+
+# specs/sglang/modes/idle_in_catch_up.yaml:1
+def live_idle_in_catch_up() -> Rows:
+    """Rows that the tensors bring in mode idle_in_catch_up."""
+    return Rows(
+        requests=0,
+        tokens=0,
+        graph_requests=0,
+        graph_tokens=0,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=0,
+        gathered_tokens=0,
+    )
+
+
+# specs/sglang/modes/idle_in_catch_up.yaml:1
+def pad_idle_in_catch_up(config: Config, ranks: Ranks, rows: Rows) -> Rows:
+    """Rows in mode idle_in_catch_up after mlp_sync_rows."""
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
+    # mlp_sync_rows: specs/sglang/modes/idle_in_catch_up.yaml:9, specs/sglang/transforms.yaml:11
+    if config.require_mlp_sync:
+        tokens_per_request = present(config.draft_extend_width)
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
+        )
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
+    )
+
+
+# specs/sglang/modes/idle_in_catch_up.yaml:1
+def fit_idle_in_catch_up(config: Config, rows: Rows) -> Rows:
+    """Rows in mode idle_in_catch_up as this runner has them, after scatter_proxies."""
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
+    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(proxy_tokens=proxy_tokens)
+
+
+# specs/sglang/modes/idle_in_draft.yaml:1
+def live_idle_in_draft() -> Rows:
+    """Rows that the tensors bring in mode idle_in_draft."""
+    return Rows(
+        requests=0,
+        tokens=0,
+        graph_requests=0,
+        graph_tokens=0,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=0,
+        gathered_tokens=0,
+    )
+
+
+# specs/sglang/modes/idle_in_draft.yaml:1
+def pad_idle_in_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
+    """Rows in mode idle_in_draft after mlp_sync_rows."""
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
+    # mlp_sync_rows: specs/sglang/modes/idle_in_draft.yaml:9, specs/sglang/transforms.yaml:11
+    if config.require_mlp_sync:
+        tokens_per_request = present(config.speculative_eagle_topk)
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
+        )
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
+    )
+
+
+# specs/sglang/modes/idle_in_draft.yaml:1
+def fit_idle_in_draft(config: Config, rows: Rows) -> Rows:
+    """Rows in mode idle_in_draft as this runner has them, after scatter_proxies."""
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
+    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(proxy_tokens=proxy_tokens)
+
+
+# specs/sglang/modes/idle_in_frozen_draft.yaml:1
+def live_idle_in_frozen_draft() -> Rows:
+    """Rows that the tensors bring in mode idle_in_frozen_draft."""
+    return Rows(
+        requests=0,
+        tokens=0,
+        graph_requests=0,
+        graph_tokens=0,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=0,
+        gathered_tokens=0,
+    )
+
+
+# specs/sglang/modes/idle_in_frozen_draft.yaml:1
+def pad_idle_in_frozen_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
+    """Rows in mode idle_in_frozen_draft after mlp_sync_rows."""
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
+    # mlp_sync_rows: specs/sglang/modes/idle_in_frozen_draft.yaml:9,
+    # specs/sglang/transforms.yaml:11
+    if config.require_mlp_sync:
+        tokens_per_request = 1
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
+        )
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
+    )
+
+
+# specs/sglang/modes/idle_in_frozen_draft.yaml:1
+def fit_idle_in_frozen_draft(config: Config, rows: Rows) -> Rows:
+    """Rows in mode idle_in_frozen_draft as this runner has them, after scatter_proxies."""
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
+    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
@@ -521,6 +666,10 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
     """The modes that batches can have under a legal configuration."""
     modes = (
         (Mode.ADAPTIVE_DRAFT_EXTEND, config.adaptive and config.has_draft_worker),
+        (
+            Mode.DFLASH_DRAFT,
+            config.speculative_algorithm == SpeculativeAlgorithm.DFLASH and config.has_draft_worker,
+        ),
         (
             Mode.DRAFT_EXTEND,
             config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
@@ -542,11 +691,29 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
             config.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
             and config.has_draft_worker,
         ),
-        (Mode.IDLE, config.has_draft_worker),
         (
             Mode.IDLE_BESIDE_EXTEND,
             not config.dllm
             and config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            and config.require_mlp_sync
+            and config.has_draft_worker,
+        ),
+        (
+            Mode.IDLE_IN_CATCH_UP,
+            config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            and not config.adaptive
+            and config.require_mlp_sync
+            and config.has_draft_worker,
+        ),
+        (
+            Mode.IDLE_IN_DRAFT,
+            config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            and config.require_mlp_sync
+            and config.has_draft_worker,
+        ),
+        (
+            Mode.IDLE_IN_FROZEN_DRAFT,
+            config.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
             and config.require_mlp_sync
             and config.has_draft_worker,
         ),
@@ -629,6 +796,8 @@ class EagerDraftRunner:
         match live.mode:
             case Mode.ADAPTIVE_DRAFT_EXTEND:
                 return self._extents_adaptive_draft_extend(live, pad, sources)
+            case Mode.DFLASH_DRAFT:
+                return self._extents_dflash_draft(live, pad, sources)
             case Mode.DRAFT_EXTEND:
                 return self._extents_draft_extend(live, pad, sources)
             case Mode.EAGLE_DRAFT:
@@ -637,10 +806,14 @@ class EagerDraftRunner:
                 return self._extents_extend(live, pad, sources)
             case Mode.FROZEN_KV_DRAFT:
                 return self._extents_frozen_kv_draft(live, pad, sources)
-            case Mode.IDLE:
-                return self._extents_idle(live, pad, sources)
             case Mode.IDLE_BESIDE_EXTEND:
                 return self._extents_idle_beside_extend(live, pad, sources)
+            case Mode.IDLE_IN_CATCH_UP:
+                return self._extents_idle_in_catch_up(live, pad, sources)
+            case Mode.IDLE_IN_DRAFT:
+                return self._extents_idle_in_draft(live, pad, sources)
+            case Mode.IDLE_IN_FROZEN_DRAFT:
+                return self._extents_idle_in_frozen_draft(live, pad, sources)
             case _:
                 raise self._unknown(live.mode)
 
@@ -674,6 +847,7 @@ class EagerDraftRunner:
         match live.mode:
             case (
                 Mode.ADAPTIVE_DRAFT_EXTEND
+                | Mode.DFLASH_DRAFT
                 | Mode.DRAFT_EXTEND
                 | Mode.EXTEND
                 | Mode.IDLE_BESIDE_EXTEND
@@ -681,8 +855,8 @@ class EagerDraftRunner:
                 return self._execute_extending(live, engine, pad)
             case Mode.EAGLE_DRAFT | Mode.FROZEN_KV_DRAFT:
                 return self._execute_decoding(live, engine, pad)
-            case Mode.IDLE:
-                return self._execute_idle(live, engine, pad)
+            case Mode.IDLE_IN_CATCH_UP | Mode.IDLE_IN_DRAFT | Mode.IDLE_IN_FROZEN_DRAFT:
+                return self._execute_idling(live, engine, pad)
             case _:
                 raise self._unknown(live.mode)
 
@@ -704,7 +878,7 @@ class EagerDraftRunner:
         require_same_outputs(live.mode.value, padded, unpadded, self.debug, place=place)
         return padded
 
-    # specs/sglang/runners/eager.yaml:97
+    # specs/sglang/runners/eager.yaml:102
     def warm_up(
         self,
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
@@ -922,12 +1096,19 @@ class EagerDraftRunner:
         match live.mode:
             case (
                 Mode.ADAPTIVE_DRAFT_EXTEND
+                | Mode.DFLASH_DRAFT
                 | Mode.DRAFT_EXTEND
                 | Mode.EXTEND
                 | Mode.IDLE_BESIDE_EXTEND
             ):
                 return self._load_extending(live, extents, copy)
-            case Mode.EAGLE_DRAFT | Mode.FROZEN_KV_DRAFT | Mode.IDLE:
+            case (
+                Mode.EAGLE_DRAFT
+                | Mode.FROZEN_KV_DRAFT
+                | Mode.IDLE_IN_CATCH_UP
+                | Mode.IDLE_IN_DRAFT
+                | Mode.IDLE_IN_FROZEN_DRAFT
+            ):
                 return self._load_eagle_draft(live, extents, copy)
             case _:
                 raise self._unknown(live.mode)
@@ -935,7 +1116,7 @@ class EagerDraftRunner:
     def _views_of(self, rows: Rows) -> EagerDraftViews:
         views = self._views.get(rows)
         if views is None:
-            views = self._views.put(rows, EagerDraftViews.of(self.registry, rows))
+            views = self._views.put(rows, EagerDraftViews.of(self.registry, self.config, rows))
         return views
 
     # specs/sglang/modes/adaptive_draft_extend.yaml:1
@@ -943,7 +1124,7 @@ class EagerDraftRunner:
         self, live: LiveBatch, pad: bool | Offer, sources: bool
     ) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:112
+        # specs/sglang/engine.yaml:119
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -951,7 +1132,7 @@ class EagerDraftRunner:
                 "adaptive_draft_extend",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:112",
+                place="specs/sglang/engine.yaml:119",
             )
         )
         if config.adaptive:
@@ -960,7 +1141,7 @@ class EagerDraftRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:112",
+                place="specs/sglang/engine.yaml:119",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_draft_extend.yaml:7
@@ -1017,6 +1198,63 @@ class EagerDraftRunner:
         )
         return Extents(rows, padded_rows)
 
+    # specs/sglang/modes/dflash_draft.yaml:1
+    def _extents_dflash_draft(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
+        config = self.config
+        # specs/sglang/modes/dflash_draft.yaml:7
+        requests = whole_number(
+            "dflash_draft",
+            "requests",
+            live.batch_size,
+            place="specs/sglang/modes/dflash_draft.yaml:7",
+        )
+        if not 1 <= requests <= config.max_running_requests:
+            raise out_of_range(
+                "dflash_draft",
+                "requests",
+                requests,
+                1,
+                config.max_running_requests,
+                place="specs/sglang/modes/dflash_draft.yaml:7",
+                upper="max_running_requests",
+            )
+        rows = live_dflash_draft(config, requests)
+        if sources:
+            self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
+        padded_rows = (
+            pad.rows if isinstance(pad, Offer) else pad_dflash_draft(rows) if pad else rows
+        )
+        if pad:
+            padded_rows = fit_dflash_draft(config, padded_rows)
+        check_extent(
+            "dflash_draft",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="max_running_requests",
+        )
+        check_extent(
+            "dflash_draft",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:27",
+            binding="max_running_requests",
+        )
+        check_extent(
+            "dflash_draft",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="max_running_requests * speculative_num_draft_tokens",
+        )
+        return Extents(rows, padded_rows)
+
     # specs/sglang/modes/draft_extend.yaml:1
     def _extents_draft_extend(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
@@ -1062,11 +1300,12 @@ class EagerDraftRunner:
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
             binding="max(align_up(align_up(max_running_requests * draft_extend_width, "
-            "attn_tp_size), cp_align) // draft_extend_width, 0, "
-            "align_up(align_up(max_running_requests * draft_extend_width, "
-            "attn_tp_size), cp_align) // draft_extend_width if speculative_algorithm "
-            "== eagle and not adaptive and 1 < num_dp_ranks else 0) if "
-            "require_mlp_sync else max_running_requests",
+            "attn_tp_size), cp_align) // draft_extend_width, 0 // draft_extend_width "
+            "if speculative_algorithm == eagle and not adaptive and require_mlp_sync "
+            "and 1 < num_dp_ranks else 0, align_up(align_up(max_running_requests * "
+            "draft_extend_width, attn_tp_size), cp_align) // draft_extend_width if "
+            "speculative_algorithm == eagle and not adaptive and 1 < num_dp_ranks "
+            "else 0) if require_mlp_sync else max_running_requests",
         )
         check_extent(
             "draft_extend",
@@ -1076,11 +1315,12 @@ class EagerDraftRunner:
             self.capacities.extend_seq_lens_0,
             place="specs/sglang/slots.yaml:27",
             binding="max(align_up(align_up(max_running_requests * draft_extend_width, "
-            "attn_tp_size), cp_align) // draft_extend_width, 0, "
-            "align_up(align_up(max_running_requests * draft_extend_width, "
-            "attn_tp_size), cp_align) // draft_extend_width if speculative_algorithm "
-            "== eagle and not adaptive and 1 < num_dp_ranks else 0) if "
-            "require_mlp_sync else max_running_requests",
+            "attn_tp_size), cp_align) // draft_extend_width, 0 // draft_extend_width "
+            "if speculative_algorithm == eagle and not adaptive and require_mlp_sync "
+            "and 1 < num_dp_ranks else 0, align_up(align_up(max_running_requests * "
+            "draft_extend_width, attn_tp_size), cp_align) // draft_extend_width if "
+            "speculative_algorithm == eagle and not adaptive and 1 < num_dp_ranks "
+            "else 0) if require_mlp_sync else max_running_requests",
         )
         check_extent(
             "draft_extend",
@@ -1142,7 +1382,9 @@ class EagerDraftRunner:
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
             binding="max(align_up(align_up(max_running_requests * speculative_eagle_topk, "
-            "attn_tp_size), cp_align) // speculative_eagle_topk, 0, "
+            "attn_tp_size), cp_align) // speculative_eagle_topk, 0 // "
+            "speculative_eagle_topk if speculative_algorithm == eagle and "
+            "require_mlp_sync and 1 < num_dp_ranks else 0, "
             "align_up(align_up(max_running_requests * speculative_eagle_topk, "
             "attn_tp_size), cp_align) // speculative_eagle_topk if "
             "speculative_algorithm == eagle and 1 < num_dp_ranks else 0) if "
@@ -1329,62 +1571,6 @@ class EagerDraftRunner:
         )
         return Extents(rows, padded_rows)
 
-    # specs/sglang/modes/idle.yaml:1
-    def _extents_idle(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
-        config = self.config
-        try:
-            rows = live_idle()
-            if sources:
-                self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
-        except UllageRuntimeError as refusal:
-            if pad is True and config.require_mlp_sync:
-                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
-            raise
-        padded_rows = (
-            pad.rows
-            if isinstance(pad, Offer)
-            else pad_idle(config, self.ranks, rows)
-            if pad
-            else rows
-        )
-        if pad:
-            padded_rows = fit_idle(config, padded_rows)
-        check_extent(
-            "idle",
-            "requests",
-            rows.requests,
-            padded_rows.requests,
-            self.capacities.requests,
-            place="specs/sglang/engine.yaml:7",
-            binding="max(0, align_up(align_up(max_running_requests * draft_extend_width, "
-            "attn_tp_size), cp_align) // draft_extend_width if speculative_algorithm "
-            "== eagle and not adaptive and 1 < num_dp_ranks else 0, "
-            "align_up(align_up(max_running_requests * speculative_eagle_topk, "
-            "attn_tp_size), cp_align) // speculative_eagle_topk if "
-            "speculative_algorithm == eagle and 1 < num_dp_ranks else 0, "
-            "align_up(align_up(max_running_requests * speculative_eagle_topk, "
-            "attn_tp_size), cp_align) if speculative_algorithm == frozen_kv_mtp and 1"
-            " < num_dp_ranks else 0) if require_mlp_sync else 0",
-        )
-        check_extent(
-            "idle",
-            "tokens",
-            rows.tokens,
-            padded_rows.tokens,
-            self.capacities.tokens,
-            place="specs/sglang/engine.yaml:8",
-            binding="max(0, align_up(align_up(max_running_requests * draft_extend_width, "
-            "attn_tp_size), cp_align) if speculative_algorithm == eagle and not "
-            "adaptive and 1 < num_dp_ranks else 0, "
-            "align_up(align_up(max_running_requests * speculative_eagle_topk, "
-            "attn_tp_size), cp_align) if speculative_algorithm == eagle and 1 < "
-            "num_dp_ranks else 0, align_up(align_up(max_running_requests * "
-            "speculative_eagle_topk, attn_tp_size), cp_align) if "
-            "speculative_algorithm == frozen_kv_mtp and 1 < num_dp_ranks else 0) if "
-            "require_mlp_sync else 0",
-        )
-        return Extents(rows, padded_rows)
-
     # specs/sglang/modes/idle_beside_extend.yaml:1
     def _extents_idle_beside_extend(
         self, live: LiveBatch, pad: bool | Offer, sources: bool
@@ -1439,6 +1625,148 @@ class EagerDraftRunner:
             binding="max(0, align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) "
             "if not dllm and speculative_algorithm == eagle and 1 < num_dp_ranks else"
             " 0) if require_mlp_sync else 0",
+        )
+        return Extents(rows, padded_rows)
+
+    # specs/sglang/modes/idle_in_catch_up.yaml:1
+    def _extents_idle_in_catch_up(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
+        config = self.config
+        try:
+            rows = live_idle_in_catch_up()
+            if sources:
+                self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
+        except UllageRuntimeError as refusal:
+            if pad is True and config.require_mlp_sync:
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
+            raise
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_idle_in_catch_up(config, self.ranks, rows)
+            if pad
+            else rows
+        )
+        if pad:
+            padded_rows = fit_idle_in_catch_up(config, padded_rows)
+        check_extent(
+            "idle_in_catch_up",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="max(0 // draft_extend_width, align_up(align_up(max_running_requests * "
+            "draft_extend_width, attn_tp_size), cp_align) // draft_extend_width if "
+            "speculative_algorithm == eagle and not adaptive and 1 < num_dp_ranks "
+            "else 0, 0 // draft_extend_width if speculative_algorithm == eagle and "
+            "not adaptive and require_mlp_sync and 1 < num_dp_ranks else 0) if "
+            "require_mlp_sync else 0",
+        )
+        check_extent(
+            "idle_in_catch_up",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="max(0, align_up(align_up(max_running_requests * draft_extend_width, "
+            "attn_tp_size), cp_align) if speculative_algorithm == eagle and not "
+            "adaptive and 1 < num_dp_ranks else 0) if require_mlp_sync else 0",
+        )
+        return Extents(rows, padded_rows)
+
+    # specs/sglang/modes/idle_in_draft.yaml:1
+    def _extents_idle_in_draft(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
+        config = self.config
+        try:
+            rows = live_idle_in_draft()
+            if sources:
+                self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
+        except UllageRuntimeError as refusal:
+            if pad is True and config.require_mlp_sync:
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
+            raise
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_idle_in_draft(config, self.ranks, rows)
+            if pad
+            else rows
+        )
+        if pad:
+            padded_rows = fit_idle_in_draft(config, padded_rows)
+        check_extent(
+            "idle_in_draft",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="max(0 // speculative_eagle_topk, align_up(align_up(max_running_requests "
+            "* speculative_eagle_topk, attn_tp_size), cp_align) // "
+            "speculative_eagle_topk if speculative_algorithm == eagle and 1 < "
+            "num_dp_ranks else 0, 0 // speculative_eagle_topk if "
+            "speculative_algorithm == eagle and require_mlp_sync and 1 < num_dp_ranks"
+            " else 0) if require_mlp_sync else 0",
+        )
+        check_extent(
+            "idle_in_draft",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="max(0, align_up(align_up(max_running_requests * speculative_eagle_topk, "
+            "attn_tp_size), cp_align) if speculative_algorithm == eagle and 1 < "
+            "num_dp_ranks else 0) if require_mlp_sync else 0",
+        )
+        return Extents(rows, padded_rows)
+
+    # specs/sglang/modes/idle_in_frozen_draft.yaml:1
+    def _extents_idle_in_frozen_draft(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
+        config = self.config
+        try:
+            rows = live_idle_in_frozen_draft()
+            if sources:
+                self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
+        except UllageRuntimeError as refusal:
+            if pad is True and config.require_mlp_sync:
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
+            raise
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_idle_in_frozen_draft(config, self.ranks, rows)
+            if pad
+            else rows
+        )
+        if pad:
+            padded_rows = fit_idle_in_frozen_draft(config, padded_rows)
+        check_extent(
+            "idle_in_frozen_draft",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="max(0, align_up(align_up(max_running_requests * speculative_eagle_topk, "
+            "attn_tp_size), cp_align) if speculative_algorithm == frozen_kv_mtp and 1"
+            " < num_dp_ranks else 0) if require_mlp_sync else 0",
+        )
+        check_extent(
+            "idle_in_frozen_draft",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="max(0, align_up(align_up(max_running_requests * speculative_eagle_topk, "
+            "attn_tp_size), cp_align) if speculative_algorithm == frozen_kv_mtp and 1"
+            " < num_dp_ranks else 0) if require_mlp_sync else 0",
         )
         return Extents(rows, padded_rows)
 
@@ -1579,9 +1907,9 @@ class EagerDraftRunner:
                 into=registry.encoder_lens,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:36",
-                accepts=(torch.int64,),
+                accepts=(torch.int32, torch.int64),
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -1590,9 +1918,9 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -1601,9 +1929,9 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:42",
+                place="specs/sglang/slots.yaml:43",
             )
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -1614,10 +1942,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -1628,14 +1956,16 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
             self._check_values_extending(live, mode)
 
     def _load_extending(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerDraftBatch:
-        """The slots of adaptive_draft_extend, draft_extend, extend, idle_beside_extend."""
+        """The slots of adaptive_draft_extend, dflash_draft, draft_extend, extend,
+        idle_beside_extend.
+        """
         config = self.config
         mode = live.mode.value
         rows, padded = extents.rows, extents.padded
@@ -1687,6 +2017,7 @@ class EagerDraftRunner:
                 proxy_tokens=padded.proxy_tokens,
                 live_gathered_tokens=rows.gathered_tokens,
                 gathered_tokens=padded.gathered_tokens,
+                flashinfer_workspace=views.flashinfer_workspace,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -1702,13 +2033,39 @@ class EagerDraftRunner:
                 mamba_track_mask=mamba_track_mask,
                 ngram_column_starts=ngram_column_starts,
                 ngram_req_lens=ngram_req_lens,
-                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                num_token_non_padded=None
+                if views.num_token_non_padded is None
+                else torch.full_like(
+                    views.num_token_non_padded,
+                    max(
+                        0,
+                        min(
+                            rows.tokens
+                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                            padded.tokens // config.attn_tp_size,
+                        ),
+                    )
+                    if config.routes_shares
+                    else rows.tokens,
+                ),
+                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+                flashinfer_last_page_len=views.flashinfer_last_page_len,
+                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+                mla_kv_indptr=views.mla_kv_indptr,
+                mla_qo_indptr=views.mla_qo_indptr,
+                triton_kv_indptr=views.triton_kv_indptr,
+                triton_window_kv_indptr=views.triton_window_kv_indptr,
+                triton_qo_indptr=views.triton_qo_indptr,
+                triton_mask_indptr=views.triton_mask_indptr,
                 input_embeds=live.input_embeds,
             )
         if self.debug.claims:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_extending(live)
+        # specs/sglang/backends/flashinfer.yaml:67
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -1742,20 +2099,43 @@ class EagerDraftRunner:
                 rows.requests,
                 present(config.max_source_positions),
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if views.mamba_track_indices is not None and mamba_track_indices is not None:
             load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if views.mamba_track_mask is not None and mamba_track_mask is not None:
             load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if views.ngram_column_starts is not None:
             load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:212
-        write_scalar(views.num_token_non_padded, rows.tokens)
+        # specs/sglang/slots.yaml:316
+        if views.num_token_non_padded is not None:
+            write_scalar(
+                views.num_token_non_padded,
+                max(
+                    0,
+                    min(
+                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                        padded.tokens // config.attn_tp_size,
+                    ),
+                )
+                if config.routes_shares
+                else rows.tokens,
+            )
+        # specs/sglang/backends/flashinfer.yaml:16
+        # specs/sglang/backends/flashinfer.yaml:19
+        # specs/sglang/backends/flashinfer.yaml:21
+        # specs/sglang/backends/flashinfer.yaml:23
+        # specs/sglang/backends/flashinfer.yaml:26
+        # specs/sglang/backends/mla.yaml:19
+        # specs/sglang/backends/mla.yaml:22
+        # specs/sglang/backends/triton.yaml:11
+        # specs/sglang/backends/triton.yaml:14
+        # specs/sglang/backends/triton.yaml:17
+        # specs/sglang/backends/triton.yaml:19
         batch = EagerDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,
@@ -1778,6 +2158,7 @@ class EagerDraftRunner:
             proxy_tokens=padded.proxy_tokens,
             live_gathered_tokens=rows.gathered_tokens,
             gathered_tokens=padded.gathered_tokens,
+            flashinfer_workspace=views.flashinfer_workspace,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -1796,6 +2177,17 @@ class EagerDraftRunner:
             ngram_column_starts=views.ngram_column_starts,
             ngram_req_lens=views.ngram_req_lens,
             num_token_non_padded=views.num_token_non_padded,
+            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            mla_kv_indptr=views.mla_kv_indptr,
+            mla_qo_indptr=views.mla_qo_indptr,
+            triton_kv_indptr=views.triton_kv_indptr,
+            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_qo_indptr=views.triton_qo_indptr,
+            triton_mask_indptr=views.triton_mask_indptr,
             input_embeds=live.input_embeds,
         )
         if self.debug.poison:
@@ -1914,7 +2306,7 @@ class EagerDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -1923,7 +2315,7 @@ class EagerDraftRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -1932,11 +2324,12 @@ class EagerDraftRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
             )
 
     def _poison_extending(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.flashinfer_workspace, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -1953,6 +2346,17 @@ class EagerDraftRunner:
         poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
         poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
         poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_second_kv_indptr, None)
+        poison_around(self.registry.flashinfer_second_qo_indptr, None)
+        poison_around(self.registry.mla_kv_indptr, None)
+        poison_around(self.registry.mla_qo_indptr, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_window_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
 
     def _require_unpoisoned_extending(self, batch: EagerDraftBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
@@ -2006,11 +2410,11 @@ class EagerDraftRunner:
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
             )
 
     def _check_sources_eagle_draft(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -2090,7 +2494,6 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:21",
                 accepts=(torch.int32,),
-                known=known,
             )
         # specs/sglang/slots.yaml:24
         if live.seq_lens_cpu is not None:
@@ -2102,7 +2505,6 @@ class EagerDraftRunner:
                 into=registry.seq_lens_cpu,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:24",
-                known=known,
             )
         # specs/sglang/slots.yaml:36
         if registry.encoder_lens is not None and (
@@ -2116,9 +2518,9 @@ class EagerDraftRunner:
                 into=registry.encoder_lens,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:36",
-                accepts=(torch.int64,),
+                accepts=(torch.int32, torch.int64),
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -2127,9 +2529,9 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -2138,9 +2540,9 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:42",
+                place="specs/sglang/slots.yaml:43",
             )
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -2151,10 +2553,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -2165,14 +2567,16 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
             self._check_values_eagle_draft(live, mode)
 
     def _load_eagle_draft(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerDraftBatch:
-        """The slots of eagle_draft, frozen_kv_draft, idle."""
+        """The slots of eagle_draft, frozen_kv_draft, idle_in_catch_up, idle_in_draft,
+        idle_in_frozen_draft.
+        """
         config = self.config
         mode = live.mode.value
         rows, padded = extents.rows, extents.padded
@@ -2221,6 +2625,7 @@ class EagerDraftRunner:
                 proxy_tokens=padded.proxy_tokens,
                 live_gathered_tokens=rows.gathered_tokens,
                 gathered_tokens=padded.gathered_tokens,
+                flashinfer_workspace=views.flashinfer_workspace,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -2233,7 +2638,32 @@ class EagerDraftRunner:
                 mamba_track_mask=mamba_track_mask,
                 ngram_column_starts=ngram_column_starts,
                 ngram_req_lens=ngram_req_lens,
-                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                num_token_non_padded=None
+                if views.num_token_non_padded is None
+                else torch.full_like(
+                    views.num_token_non_padded,
+                    max(
+                        0,
+                        min(
+                            rows.tokens
+                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                            padded.tokens // config.attn_tp_size,
+                        ),
+                    )
+                    if config.routes_shares
+                    else rows.tokens,
+                ),
+                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+                flashinfer_last_page_len=views.flashinfer_last_page_len,
+                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+                mla_kv_indptr=views.mla_kv_indptr,
+                mla_qo_indptr=views.mla_qo_indptr,
+                triton_kv_indptr=views.triton_kv_indptr,
+                triton_window_kv_indptr=views.triton_window_kv_indptr,
+                triton_qo_indptr=views.triton_qo_indptr,
+                triton_mask_indptr=views.triton_mask_indptr,
                 extend_seq_lens=None,
                 extend_prefix_lens=None,
                 extend_start_loc=None,
@@ -2243,6 +2673,7 @@ class EagerDraftRunner:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_eagle_draft(live)
+        # specs/sglang/backends/flashinfer.yaml:67
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -2269,20 +2700,43 @@ class EagerDraftRunner:
                 rows.requests,
                 present(config.max_source_positions),
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if views.mamba_track_indices is not None and mamba_track_indices is not None:
             load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if views.mamba_track_mask is not None and mamba_track_mask is not None:
             load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if views.ngram_column_starts is not None:
             load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:212
-        write_scalar(views.num_token_non_padded, rows.tokens)
+        # specs/sglang/slots.yaml:316
+        if views.num_token_non_padded is not None:
+            write_scalar(
+                views.num_token_non_padded,
+                max(
+                    0,
+                    min(
+                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                        padded.tokens // config.attn_tp_size,
+                    ),
+                )
+                if config.routes_shares
+                else rows.tokens,
+            )
+        # specs/sglang/backends/flashinfer.yaml:16
+        # specs/sglang/backends/flashinfer.yaml:19
+        # specs/sglang/backends/flashinfer.yaml:21
+        # specs/sglang/backends/flashinfer.yaml:23
+        # specs/sglang/backends/flashinfer.yaml:26
+        # specs/sglang/backends/mla.yaml:19
+        # specs/sglang/backends/mla.yaml:22
+        # specs/sglang/backends/triton.yaml:11
+        # specs/sglang/backends/triton.yaml:14
+        # specs/sglang/backends/triton.yaml:17
+        # specs/sglang/backends/triton.yaml:19
         batch = EagerDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,
@@ -2305,6 +2759,7 @@ class EagerDraftRunner:
             proxy_tokens=padded.proxy_tokens,
             live_gathered_tokens=rows.gathered_tokens,
             gathered_tokens=padded.gathered_tokens,
+            flashinfer_workspace=views.flashinfer_workspace,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -2320,6 +2775,17 @@ class EagerDraftRunner:
             ngram_column_starts=views.ngram_column_starts,
             ngram_req_lens=views.ngram_req_lens,
             num_token_non_padded=views.num_token_non_padded,
+            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            mla_kv_indptr=views.mla_kv_indptr,
+            mla_qo_indptr=views.mla_qo_indptr,
+            triton_kv_indptr=views.triton_kv_indptr,
+            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_qo_indptr=views.triton_qo_indptr,
+            triton_mask_indptr=views.triton_mask_indptr,
             extend_seq_lens=None,
             extend_prefix_lens=None,
             extend_start_loc=None,
@@ -2414,7 +2880,7 @@ class EagerDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -2423,7 +2889,7 @@ class EagerDraftRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -2432,11 +2898,12 @@ class EagerDraftRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
             )
 
     def _poison_eagle_draft(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.flashinfer_workspace, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -2450,6 +2917,17 @@ class EagerDraftRunner:
         poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
         poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
         poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_second_kv_indptr, None)
+        poison_around(self.registry.flashinfer_second_qo_indptr, None)
+        poison_around(self.registry.mla_kv_indptr, None)
+        poison_around(self.registry.mla_qo_indptr, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_window_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
         poison_around(self.registry.extend_seq_lens, None)
         poison_around(self.registry.extend_prefix_lens, None)
         poison_around(self.registry.extend_start_loc, None)
@@ -2491,11 +2969,11 @@ class EagerDraftRunner:
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
             )
 
     def _execute_extending(
@@ -2504,52 +2982,54 @@ class EagerDraftRunner:
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
         pad: bool | Offer,
     ) -> OutputT:
-        """The steps of adaptive_draft_extend, draft_extend, extend, idle_beside_extend."""
+        """The steps of adaptive_draft_extend, dflash_draft, draft_extend, extend,
+        idle_beside_extend.
+        """
         config = self.config
-        # specs/sglang/runners/eager.yaml:49
+        # specs/sglang/runners/eager.yaml:54
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:50
+        # specs/sglang/runners/eager.yaml:55
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if engine.needs_metadata(batch):
             if engine.decode_context_parallel(batch):
-                # specs/sglang/runners/eager.yaml:51
+                # specs/sglang/runners/eager.yaml:56
                 engine.plan_decode_context(batch)
-            # specs/sglang/runners/eager.yaml:52
+            # specs/sglang/runners/eager.yaml:57
             engine.prepare_model(batch)
-            # specs/sglang/runners/eager.yaml:53
+            # specs/sglang/runners/eager.yaml:58
             engine.plan_attention(batch)
         context_parallel = engine.context_parallel(batch)
         if context_parallel:
-            # specs/sglang/runners/eager.yaml:59
+            # specs/sglang/runners/eager.yaml:64
             shards = engine.split_context(batch)
         else:
-            # specs/sglang/runners/eager.yaml:60
+            # specs/sglang/runners/eager.yaml:65
             engine.clear_context(batch)
-        # specs/sglang/runners/eager.yaml:71
+        # specs/sglang/runners/eager.yaml:76
         with engine.timer(batch):
             if context_parallel:
-                # specs/sglang/runners/eager.yaml:78
+                # specs/sglang/runners/eager.yaml:83
                 hidden = engine.forward_sharded(batch, inputs, shards)
                 if engine.last_pipeline_rank(batch):
-                    # specs/sglang/runners/eager.yaml:83
+                    # specs/sglang/runners/eager.yaml:88
                     hidden = engine.gather_context(batch, hidden)
-                    # specs/sglang/runners/eager.yaml:87
+                    # specs/sglang/runners/eager.yaml:92
                     output = engine.compute_logits(batch, hidden)
                 else:
-                    # specs/sglang/runners/eager.yaml:91
+                    # specs/sglang/runners/eager.yaml:96
                     output = engine.pass_hidden_on(batch, hidden)
             else:
-                # specs/sglang/runners/eager.yaml:72
+                # specs/sglang/runners/eager.yaml:77
                 with engine.piecewise(batch) if engine.piecewise_platform(batch) else nullcontext():
                     output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:95
+        # specs/sglang/runners/eager.yaml:100
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:95",
+            place="specs/sglang/runners/eager.yaml:100",
         )
         return output
 
@@ -2562,67 +3042,67 @@ class EagerDraftRunner:
         """The steps of eagle_draft, frozen_kv_draft."""
         config = self.config
         if config.enable_pdmux:
-            # specs/sglang/runners/eager.yaml:48
+            # specs/sglang/runners/eager.yaml:53
             engine.choose_stream_backend(live)
-        # specs/sglang/runners/eager.yaml:49
+        # specs/sglang/runners/eager.yaml:54
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:50
+        # specs/sglang/runners/eager.yaml:55
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if engine.needs_metadata(batch):
-            # specs/sglang/runners/eager.yaml:52
+            # specs/sglang/runners/eager.yaml:57
             engine.prepare_model(batch)
-            # specs/sglang/runners/eager.yaml:53
+            # specs/sglang/runners/eager.yaml:58
             engine.plan_attention(batch)
-        # specs/sglang/runners/eager.yaml:63
-        # specs/sglang/runners/eager.yaml:64
+        # specs/sglang/runners/eager.yaml:68
+        # specs/sglang/runners/eager.yaml:69
         with (
             engine.timer(batch),
             engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
         ):
             output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:95
+        # specs/sglang/runners/eager.yaml:100
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:95",
+            place="specs/sglang/runners/eager.yaml:100",
         )
         return output
 
-    def _execute_idle(
+    def _execute_idling(
         self,
         live: LiveBatch,
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
         pad: bool | Offer,
     ) -> OutputT:
-        """The steps of idle."""
+        """The steps of idle_in_catch_up, idle_in_draft, idle_in_frozen_draft."""
         config = self.config
-        # specs/sglang/runners/eager.yaml:49
+        # specs/sglang/runners/eager.yaml:54
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:50
+        # specs/sglang/runners/eager.yaml:55
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if batch.has_padding:
-            # specs/sglang/runners/eager.yaml:57
+            # specs/sglang/runners/eager.yaml:62
             engine.plan_attention(batch)
         else:
-            # specs/sglang/runners/eager.yaml:58
+            # specs/sglang/runners/eager.yaml:63
             engine.drop_plan(batch)
-        # specs/sglang/runners/eager.yaml:63
-        # specs/sglang/runners/eager.yaml:64
+        # specs/sglang/runners/eager.yaml:68
+        # specs/sglang/runners/eager.yaml:69
         with (
             engine.timer(batch),
             engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
         ):
             output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:95
+        # specs/sglang/runners/eager.yaml:100
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:95",
+            place="specs/sglang/runners/eager.yaml:100",
         )
         return output

@@ -79,7 +79,7 @@ def pad_adaptive_verify(rows: Rows) -> Rows:
 def fit_adaptive_verify(config: Config, rows: Rows) -> Rows:
     """Rows in mode adaptive_verify as this runner has them, after scatter_proxies."""
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
@@ -151,7 +151,7 @@ def fit_decode(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:24, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/eager.yaml:29, specs/sglang/transforms.yaml:77
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -160,7 +160,7 @@ def fit_decode(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -213,7 +213,7 @@ def pad_decode_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_decode_beside_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode decode_beside_extend as this runner has them, after scatter_proxies."""
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
@@ -285,7 +285,7 @@ def fit_dllm_extend(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:24, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/eager.yaml:29, specs/sglang/transforms.yaml:77
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -294,7 +294,7 @@ def fit_dllm_extend(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -351,14 +351,14 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
         rows.context_tokens,
         rows.proxy_tokens,
     )
-    # split_context: specs/sglang/runners/eager.yaml:26, specs/sglang/transforms.yaml:96
+    # split_context: specs/sglang/runners/eager.yaml:31, specs/sglang/transforms.yaml:96
     if config.attn_cp_size > 1:
         dealt = cdiv(tokens, config.attn_cp_size)
         cut = (tokens + requests * (config.attn_cp_size - 1)) // config.attn_cp_size
         context_tokens = align_up(
             dealt if config.cp_strategy == CpStrategy.INTERLEAVE else cut, config.cp_align
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(context_tokens=context_tokens, proxy_tokens=proxy_tokens)
@@ -411,13 +411,13 @@ def fit_extend_in_two(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_prompts: specs/sglang/runners/eager.yaml:25, specs/sglang/transforms.yaml:87
+    # split_prompts: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:87
     if config.enable_two_batch_overlap:
         first_tokens, second_tokens = (
             align_up(split_tokens, config.attn_tp_size),
             align_up(tokens - split_tokens, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -451,7 +451,7 @@ def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
         rows.graph_requests,
         rows.gathered_tokens,
     )
-    # mlp_sync_rows: specs/sglang/modes/idle.yaml:8, specs/sglang/transforms.yaml:11
+    # mlp_sync_rows: specs/sglang/modes/idle.yaml:9, specs/sglang/transforms.yaml:11
     if config.require_mlp_sync:
         tokens_per_request = 1
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
@@ -491,7 +491,7 @@ def fit_idle(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:24, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/eager.yaml:29, specs/sglang/transforms.yaml:77
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -500,7 +500,7 @@ def fit_idle(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -563,7 +563,7 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_beside_extend as this runner has them, after scatter_proxies."""
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
@@ -615,14 +615,14 @@ def fit_mixed(config: Config, rows: Rows) -> Rows:
         rows.context_tokens,
         rows.proxy_tokens,
     )
-    # split_context: specs/sglang/runners/eager.yaml:26, specs/sglang/transforms.yaml:96
+    # split_context: specs/sglang/runners/eager.yaml:31, specs/sglang/transforms.yaml:96
     if config.attn_cp_size > 1:
         dealt = cdiv(tokens, config.attn_cp_size)
         cut = (tokens + requests * (config.attn_cp_size - 1)) // config.attn_cp_size
         context_tokens = align_up(
             dealt if config.cp_strategy == CpStrategy.INTERLEAVE else cut, config.cp_align
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(context_tokens=context_tokens, proxy_tokens=proxy_tokens)
@@ -669,7 +669,7 @@ def pad_split_prefill(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_split_prefill(config: Config, rows: Rows) -> Rows:
     """Rows in mode split_prefill as this runner has them, after scatter_proxies."""
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
@@ -743,7 +743,7 @@ def fit_target_verify(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:24, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/eager.yaml:29, specs/sglang/transforms.yaml:77
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -752,7 +752,7 @@ def fit_target_verify(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:27, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -936,7 +936,7 @@ class EagerTargetRunner:
             case Mode.DECODE:
                 return self._execute_decoding(live, engine, pad)
             case Mode.IDLE:
-                return self._execute_idle(live, engine, pad)
+                return self._execute_idling(live, engine, pad)
             case _:
                 raise self._unknown(live.mode)
 
@@ -958,7 +958,7 @@ class EagerTargetRunner:
         require_same_outputs(live.mode.value, padded, unpadded, self.debug, place=place)
         return padded
 
-    # specs/sglang/runners/eager.yaml:97
+    # specs/sglang/runners/eager.yaml:102
     def warm_up(
         self,
         engine: EagerTargetEngine[InputsT, ShardsT, HiddenT, OutputT],
@@ -1429,7 +1429,7 @@ class EagerTargetRunner:
     def _views_of(self, rows: Rows) -> EagerTargetViews:
         views = self._views.get(rows)
         if views is None:
-            views = self._views.put(rows, EagerTargetViews.of(self.registry, rows))
+            views = self._views.put(rows, EagerTargetViews.of(self.registry, self.config, rows))
         return views
 
     # specs/sglang/modes/adaptive_verify.yaml:1
@@ -1437,7 +1437,7 @@ class EagerTargetRunner:
         self, live: LiveBatch, pad: bool | Offer, sources: bool
     ) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:112
+        # specs/sglang/engine.yaml:119
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -1445,7 +1445,7 @@ class EagerTargetRunner:
                 "adaptive_verify",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:112",
+                place="specs/sglang/engine.yaml:119",
             )
         )
         if config.adaptive:
@@ -1454,7 +1454,7 @@ class EagerTargetRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:112",
+                place="specs/sglang/engine.yaml:119",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_verify.yaml:7
@@ -2515,9 +2515,9 @@ class EagerTargetRunner:
                 into=registry.encoder_lens,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:36",
-                accepts=(torch.int64,),
+                accepts=(torch.int32, torch.int64),
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -2526,9 +2526,9 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -2537,9 +2537,9 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:42",
+                place="specs/sglang/slots.yaml:43",
             )
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -2550,10 +2550,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -2564,7 +2564,7 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
@@ -2625,6 +2625,7 @@ class EagerTargetRunner:
                 proxy_tokens=padded.proxy_tokens,
                 live_gathered_tokens=rows.gathered_tokens,
                 gathered_tokens=padded.gathered_tokens,
+                flashinfer_workspace=views.flashinfer_workspace,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -2640,13 +2641,42 @@ class EagerTargetRunner:
                 mamba_track_mask=mamba_track_mask,
                 ngram_column_starts=ngram_column_starts,
                 ngram_req_lens=ngram_req_lens,
-                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                num_token_non_padded=None
+                if views.num_token_non_padded is None
+                else torch.full_like(
+                    views.num_token_non_padded,
+                    max(
+                        0,
+                        min(
+                            rows.tokens
+                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                            padded.tokens // config.attn_tp_size,
+                        ),
+                    )
+                    if config.routes_shares
+                    else rows.tokens,
+                ),
+                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+                flashinfer_last_page_len=views.flashinfer_last_page_len,
+                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+                linear_state_indices=views.linear_state_indices,
+                linear_query_start=views.linear_query_start,
+                linear_verify_indices=views.linear_verify_indices,
+                mla_kv_indptr=views.mla_kv_indptr,
+                mla_qo_indptr=views.mla_qo_indptr,
+                triton_kv_indptr=views.triton_kv_indptr,
+                triton_window_kv_indptr=views.triton_window_kv_indptr,
+                triton_qo_indptr=views.triton_qo_indptr,
+                triton_mask_indptr=views.triton_mask_indptr,
                 input_embeds=live.input_embeds,
             )
         if self.debug.claims:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_extending(live)
+        # specs/sglang/backends/flashinfer.yaml:67
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -2680,20 +2710,46 @@ class EagerTargetRunner:
                 rows.requests,
                 present(config.max_source_positions),
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if views.mamba_track_indices is not None and mamba_track_indices is not None:
             load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if views.mamba_track_mask is not None and mamba_track_mask is not None:
             load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if views.ngram_column_starts is not None:
             load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:212
-        write_scalar(views.num_token_non_padded, rows.tokens)
+        # specs/sglang/slots.yaml:316
+        if views.num_token_non_padded is not None:
+            write_scalar(
+                views.num_token_non_padded,
+                max(
+                    0,
+                    min(
+                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                        padded.tokens // config.attn_tp_size,
+                    ),
+                )
+                if config.routes_shares
+                else rows.tokens,
+            )
+        # specs/sglang/backends/flashinfer.yaml:16
+        # specs/sglang/backends/flashinfer.yaml:19
+        # specs/sglang/backends/flashinfer.yaml:21
+        # specs/sglang/backends/flashinfer.yaml:23
+        # specs/sglang/backends/flashinfer.yaml:26
+        # specs/sglang/backends/hybrid_linear.yaml:8
+        # specs/sglang/backends/hybrid_linear.yaml:11
+        # specs/sglang/backends/hybrid_linear.yaml:13
+        # specs/sglang/backends/mla.yaml:19
+        # specs/sglang/backends/mla.yaml:22
+        # specs/sglang/backends/triton.yaml:11
+        # specs/sglang/backends/triton.yaml:14
+        # specs/sglang/backends/triton.yaml:17
+        # specs/sglang/backends/triton.yaml:19
         batch = EagerTargetBatch(
             mode=live.mode,
             live_requests=rows.requests,
@@ -2716,6 +2772,7 @@ class EagerTargetRunner:
             proxy_tokens=padded.proxy_tokens,
             live_gathered_tokens=rows.gathered_tokens,
             gathered_tokens=padded.gathered_tokens,
+            flashinfer_workspace=views.flashinfer_workspace,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -2734,6 +2791,20 @@ class EagerTargetRunner:
             ngram_column_starts=views.ngram_column_starts,
             ngram_req_lens=views.ngram_req_lens,
             num_token_non_padded=views.num_token_non_padded,
+            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            linear_state_indices=views.linear_state_indices,
+            linear_query_start=views.linear_query_start,
+            linear_verify_indices=views.linear_verify_indices,
+            mla_kv_indptr=views.mla_kv_indptr,
+            mla_qo_indptr=views.mla_qo_indptr,
+            triton_kv_indptr=views.triton_kv_indptr,
+            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_qo_indptr=views.triton_qo_indptr,
+            triton_mask_indptr=views.triton_mask_indptr,
             input_embeds=live.input_embeds,
         )
         if self.debug.poison:
@@ -2852,7 +2923,7 @@ class EagerTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -2861,7 +2932,7 @@ class EagerTargetRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -2870,11 +2941,12 @@ class EagerTargetRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
             )
 
     def _poison_extending(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.flashinfer_workspace, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -2891,6 +2963,20 @@ class EagerTargetRunner:
         poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
         poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
         poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_second_kv_indptr, None)
+        poison_around(self.registry.flashinfer_second_qo_indptr, None)
+        poison_around(self.registry.linear_state_indices, None)
+        poison_around(self.registry.linear_query_start, None)
+        poison_around(self.registry.linear_verify_indices, None)
+        poison_around(self.registry.mla_kv_indptr, None)
+        poison_around(self.registry.mla_qo_indptr, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_window_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
 
     def _require_unpoisoned_extending(self, batch: EagerTargetBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
@@ -2944,11 +3030,11 @@ class EagerTargetRunner:
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
             )
 
     def _check_sources_decode(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -3056,10 +3142,10 @@ class EagerTargetRunner:
                 into=registry.encoder_lens,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:36",
-                accepts=(torch.int64,),
+                accepts=(torch.int32, torch.int64),
                 known=known,
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -3068,10 +3154,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
                 known=known,
             )
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -3080,10 +3166,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:42",
+                place="specs/sglang/slots.yaml:43",
                 known=known,
             )
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -3094,11 +3180,11 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -3109,7 +3195,7 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
                 accepts=(torch.int64,),
                 known=known,
             )
@@ -3166,6 +3252,7 @@ class EagerTargetRunner:
                 proxy_tokens=padded.proxy_tokens,
                 live_gathered_tokens=rows.gathered_tokens,
                 gathered_tokens=padded.gathered_tokens,
+                flashinfer_workspace=views.flashinfer_workspace,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -3178,7 +3265,35 @@ class EagerTargetRunner:
                 mamba_track_mask=mamba_track_mask,
                 ngram_column_starts=ngram_column_starts,
                 ngram_req_lens=ngram_req_lens,
-                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                num_token_non_padded=None
+                if views.num_token_non_padded is None
+                else torch.full_like(
+                    views.num_token_non_padded,
+                    max(
+                        0,
+                        min(
+                            rows.tokens
+                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                            padded.tokens // config.attn_tp_size,
+                        ),
+                    )
+                    if config.routes_shares
+                    else rows.tokens,
+                ),
+                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+                flashinfer_last_page_len=views.flashinfer_last_page_len,
+                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+                linear_state_indices=views.linear_state_indices,
+                linear_query_start=views.linear_query_start,
+                linear_verify_indices=views.linear_verify_indices,
+                mla_kv_indptr=views.mla_kv_indptr,
+                mla_qo_indptr=views.mla_qo_indptr,
+                triton_kv_indptr=views.triton_kv_indptr,
+                triton_window_kv_indptr=views.triton_window_kv_indptr,
+                triton_qo_indptr=views.triton_qo_indptr,
+                triton_mask_indptr=views.triton_mask_indptr,
                 extend_seq_lens=None,
                 extend_prefix_lens=None,
                 extend_start_loc=None,
@@ -3188,6 +3303,7 @@ class EagerTargetRunner:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_decode(live)
+        # specs/sglang/backends/flashinfer.yaml:67
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -3214,20 +3330,46 @@ class EagerTargetRunner:
                 rows.requests,
                 present(config.max_source_positions),
             )
-        # specs/sglang/slots.yaml:39
+        # specs/sglang/slots.yaml:40
         if views.mamba_track_indices is not None and mamba_track_indices is not None:
             load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:42
+        # specs/sglang/slots.yaml:43
         if views.mamba_track_mask is not None and mamba_track_mask is not None:
             load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:45
+        # specs/sglang/slots.yaml:46
         if views.ngram_column_starts is not None:
             load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:48
+        # specs/sglang/slots.yaml:49
         if views.ngram_req_lens is not None:
             load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:212
-        write_scalar(views.num_token_non_padded, rows.tokens)
+        # specs/sglang/slots.yaml:316
+        if views.num_token_non_padded is not None:
+            write_scalar(
+                views.num_token_non_padded,
+                max(
+                    0,
+                    min(
+                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                        padded.tokens // config.attn_tp_size,
+                    ),
+                )
+                if config.routes_shares
+                else rows.tokens,
+            )
+        # specs/sglang/backends/flashinfer.yaml:16
+        # specs/sglang/backends/flashinfer.yaml:19
+        # specs/sglang/backends/flashinfer.yaml:21
+        # specs/sglang/backends/flashinfer.yaml:23
+        # specs/sglang/backends/flashinfer.yaml:26
+        # specs/sglang/backends/hybrid_linear.yaml:8
+        # specs/sglang/backends/hybrid_linear.yaml:11
+        # specs/sglang/backends/hybrid_linear.yaml:13
+        # specs/sglang/backends/mla.yaml:19
+        # specs/sglang/backends/mla.yaml:22
+        # specs/sglang/backends/triton.yaml:11
+        # specs/sglang/backends/triton.yaml:14
+        # specs/sglang/backends/triton.yaml:17
+        # specs/sglang/backends/triton.yaml:19
         batch = EagerTargetBatch(
             mode=live.mode,
             live_requests=rows.requests,
@@ -3250,6 +3392,7 @@ class EagerTargetRunner:
             proxy_tokens=padded.proxy_tokens,
             live_gathered_tokens=rows.gathered_tokens,
             gathered_tokens=padded.gathered_tokens,
+            flashinfer_workspace=views.flashinfer_workspace,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -3265,6 +3408,20 @@ class EagerTargetRunner:
             ngram_column_starts=views.ngram_column_starts,
             ngram_req_lens=views.ngram_req_lens,
             num_token_non_padded=views.num_token_non_padded,
+            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            linear_state_indices=views.linear_state_indices,
+            linear_query_start=views.linear_query_start,
+            linear_verify_indices=views.linear_verify_indices,
+            mla_kv_indptr=views.mla_kv_indptr,
+            mla_qo_indptr=views.mla_qo_indptr,
+            triton_kv_indptr=views.triton_kv_indptr,
+            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_qo_indptr=views.triton_qo_indptr,
+            triton_mask_indptr=views.triton_mask_indptr,
             extend_seq_lens=None,
             extend_prefix_lens=None,
             extend_start_loc=None,
@@ -3359,7 +3516,7 @@ class EagerTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -3368,7 +3525,7 @@ class EagerTargetRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:45",
+                place="specs/sglang/slots.yaml:46",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -3377,11 +3534,12 @@ class EagerTargetRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:48",
+                place="specs/sglang/slots.yaml:49",
             )
 
     def _poison_decode(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.flashinfer_workspace, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -3395,6 +3553,20 @@ class EagerTargetRunner:
         poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
         poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
         poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_second_kv_indptr, None)
+        poison_around(self.registry.flashinfer_second_qo_indptr, None)
+        poison_around(self.registry.linear_state_indices, None)
+        poison_around(self.registry.linear_query_start, None)
+        poison_around(self.registry.linear_verify_indices, None)
+        poison_around(self.registry.mla_kv_indptr, None)
+        poison_around(self.registry.mla_qo_indptr, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_window_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
         poison_around(self.registry.extend_seq_lens, None)
         poison_around(self.registry.extend_prefix_lens, None)
         poison_around(self.registry.extend_start_loc, None)
@@ -3436,11 +3608,11 @@ class EagerTargetRunner:
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:39",
+                place="specs/sglang/slots.yaml:40",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:42"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
             )
 
     def _execute_extending(
@@ -3453,50 +3625,50 @@ class EagerTargetRunner:
         extend_in_two, idle_beside_extend, mixed, split_prefill, target_verify.
         """
         config = self.config
-        # specs/sglang/runners/eager.yaml:49
+        # specs/sglang/runners/eager.yaml:54
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:50
+        # specs/sglang/runners/eager.yaml:55
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if engine.needs_metadata(batch):
             if engine.decode_context_parallel(batch):
-                # specs/sglang/runners/eager.yaml:51
+                # specs/sglang/runners/eager.yaml:56
                 engine.plan_decode_context(batch)
-            # specs/sglang/runners/eager.yaml:52
+            # specs/sglang/runners/eager.yaml:57
             engine.prepare_model(batch)
-            # specs/sglang/runners/eager.yaml:53
+            # specs/sglang/runners/eager.yaml:58
             engine.plan_attention(batch)
         context_parallel = engine.context_parallel(batch)
         if context_parallel:
-            # specs/sglang/runners/eager.yaml:59
+            # specs/sglang/runners/eager.yaml:64
             shards = engine.split_context(batch)
         else:
-            # specs/sglang/runners/eager.yaml:60
+            # specs/sglang/runners/eager.yaml:65
             engine.clear_context(batch)
-        # specs/sglang/runners/eager.yaml:71
+        # specs/sglang/runners/eager.yaml:76
         with engine.timer(batch):
             if context_parallel:
-                # specs/sglang/runners/eager.yaml:78
+                # specs/sglang/runners/eager.yaml:83
                 hidden = engine.forward_sharded(batch, inputs, shards)
                 if engine.last_pipeline_rank(batch):
-                    # specs/sglang/runners/eager.yaml:83
+                    # specs/sglang/runners/eager.yaml:88
                     hidden = engine.gather_context(batch, hidden)
-                    # specs/sglang/runners/eager.yaml:87
+                    # specs/sglang/runners/eager.yaml:92
                     output = engine.compute_logits(batch, hidden)
                 else:
-                    # specs/sglang/runners/eager.yaml:91
+                    # specs/sglang/runners/eager.yaml:96
                     output = engine.pass_hidden_on(batch, hidden)
             else:
-                # specs/sglang/runners/eager.yaml:72
+                # specs/sglang/runners/eager.yaml:77
                 with engine.piecewise(batch) if engine.piecewise_platform(batch) else nullcontext():
                     output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:95
+        # specs/sglang/runners/eager.yaml:100
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:95",
+            place="specs/sglang/runners/eager.yaml:100",
         )
         return output
 
@@ -3509,36 +3681,36 @@ class EagerTargetRunner:
         """The steps of decode."""
         config = self.config
         if config.enable_pdmux:
-            # specs/sglang/runners/eager.yaml:48
+            # specs/sglang/runners/eager.yaml:53
             engine.choose_stream_backend(live)
-        # specs/sglang/runners/eager.yaml:49
+        # specs/sglang/runners/eager.yaml:54
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:50
+        # specs/sglang/runners/eager.yaml:55
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if engine.needs_metadata(batch):
-            # specs/sglang/runners/eager.yaml:52
+            # specs/sglang/runners/eager.yaml:57
             engine.prepare_model(batch)
-            # specs/sglang/runners/eager.yaml:53
+            # specs/sglang/runners/eager.yaml:58
             engine.plan_attention(batch)
-        # specs/sglang/runners/eager.yaml:63
-        # specs/sglang/runners/eager.yaml:64
+        # specs/sglang/runners/eager.yaml:68
+        # specs/sglang/runners/eager.yaml:69
         with (
             engine.timer(batch),
             engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
         ):
             output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:95
+        # specs/sglang/runners/eager.yaml:100
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:95",
+            place="specs/sglang/runners/eager.yaml:100",
         )
         return output
 
-    def _execute_idle(
+    def _execute_idling(
         self,
         live: LiveBatch,
         engine: EagerTargetEngine[InputsT, ShardsT, HiddenT, OutputT],
@@ -3546,30 +3718,30 @@ class EagerTargetRunner:
     ) -> OutputT:
         """The steps of idle."""
         config = self.config
-        # specs/sglang/runners/eager.yaml:49
+        # specs/sglang/runners/eager.yaml:54
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:50
+        # specs/sglang/runners/eager.yaml:55
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if batch.has_padding:
-            # specs/sglang/runners/eager.yaml:57
+            # specs/sglang/runners/eager.yaml:62
             engine.plan_attention(batch)
         else:
-            # specs/sglang/runners/eager.yaml:58
+            # specs/sglang/runners/eager.yaml:63
             engine.drop_plan(batch)
-        # specs/sglang/runners/eager.yaml:63
-        # specs/sglang/runners/eager.yaml:64
+        # specs/sglang/runners/eager.yaml:68
+        # specs/sglang/runners/eager.yaml:69
         with (
             engine.timer(batch),
             engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
         ):
             output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:95
+        # specs/sglang/runners/eager.yaml:100
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:95",
+            place="specs/sglang/runners/eager.yaml:100",
         )
         return output

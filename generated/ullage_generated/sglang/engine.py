@@ -11,6 +11,8 @@ from ullage_runtime.version import require_generated_code_version
 
 from .batch import (
     DecodeGraphTargetBatch,
+    DflashGraphDraftBatch,
+    DflashWorkerDraftBatch,
     DraftExtendGraphDraftBatch,
     DraftGraphDraftBatch,
     EagerDraftBatch,
@@ -35,9 +37,14 @@ HiddenT = TypeVar("HiddenT")
 class DecodeGraphTargetFacts(Protocol):
     """What the runner decode_graph of worker target asks before it takes a batch."""
 
-    # specs/sglang/runners/decode_graph.yaml:65
+    # specs/sglang/runners/decode_graph.yaml:72
     def replaced_embeds(self, batch: LiveBatch, /) -> bool:
         """Whether some inputs of this batch are embeddings and not token ids."""
+        ...
+
+    # specs/sglang/runners/decode_graph.yaml:73
+    def uncaptured_variant(self, batch: LiveBatch, /) -> bool:
+        """Whether no graph was captured with adapters, or without, as this batch is."""
         ...
 
 
@@ -48,30 +55,82 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/decode_graph.yaml:68
+    # specs/sglang/runners/decode_graph.yaml:76
     def timer(self, batch: DecodeGraphTargetBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:75
+    # specs/sglang/runners/decode_graph.yaml:83
     def plan_replay(self, batch: DecodeGraphTargetBatch, /) -> None:
         """Plan replay; reads for attention_planner, table_lookup."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:81
+    # specs/sglang/runners/decode_graph.yaml:89
     def replay(self, batch: DecodeGraphTargetBatch, /) -> OutputT_co:
         """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, axes_rotary, kv_writer, expert_routing, child_expert_routing, cross_attention,
-        state_tracker, ngram_lookup, gather, mask_reader, pipeline.
+        state_tracker, ngram_lookup, gather, mask_reader, canary, input_preparation, pipeline.
         """
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:76
+    # specs/sglang/runners/decode_graph.yaml:84
     def capture(self, batch: DecodeGraphTargetBatch, /) -> None:
         """Capture; reads for embedding, rotary, axes_rotary, kv_writer, expert_routing,
         child_expert_routing, cross_attention, state_tracker, ngram_lookup, gather,
-        mask_reader, pipeline.
+        mask_reader, canary, input_preparation, pipeline.
         """
+        ...
+
+
+# specs/sglang/runners/dflash_graph.yaml:1
+class DflashGraphDraftFacts(Protocol):
+    """What the runner dflash_graph of worker draft asks before it takes a batch."""
+
+    # specs/sglang/runners/dflash_graph.yaml:47
+    def outvoted(self, batch: LiveBatch, /) -> bool:
+        """Whether another rank of this round cannot replay a graph."""
+        ...
+
+
+# specs/sglang/runners/dflash_graph.yaml:1
+class DflashGraphDraftEngine(Protocol[OutputT_co]):
+    """What the runner dflash_graph of worker draft asks of the engine.
+
+    OutputT_co: hidden states of the block.
+    """
+
+    # specs/sglang/runners/dflash_graph.yaml:50
+    def timer(self, batch: DflashGraphDraftBatch, /) -> AbstractContextManager[object]:
+        """Device time, booked under the batch's category."""
+        ...
+
+    # specs/sglang/runners/dflash_graph.yaml:57
+    def plan_block(self, batch: DflashGraphDraftBatch, /) -> None:
+        """Plan block; reads for attention_planner, table_lookup."""
+        ...
+
+    # specs/sglang/runners/dflash_graph.yaml:58
+    def capture_block(self, batch: DflashGraphDraftBatch, /) -> None:
+        """Capture block; reads for embedding, rotary, axes_rotary, kv_writer, expert_routing,
+        gather, mask_reader, canary, block_step.
+        """
+        ...
+
+    # specs/sglang/runners/dflash_graph.yaml:63
+    def replay_block(self, batch: DflashGraphDraftBatch, /) -> OutputT_co:
+        """Replay block; gives hidden states of the block; reads for embedding, rotary,
+        axes_rotary, kv_writer, expert_routing, gather, mask_reader, canary, block_step.
+        """
+        ...
+
+
+# specs/sglang/runners/dflash_worker.yaml:1
+class DflashWorkerDraftEngine(Protocol):
+    """What the runner dflash_worker of worker draft asks of the engine."""
+
+    # specs/sglang/runners/dflash_worker.yaml:16
+    def lay_out_block(self, batch: DflashWorkerDraftBatch, /) -> None:
+        """Lay out block."""
         ...
 
 
@@ -79,7 +138,7 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
 class DraftExtendGraphDraftFacts(Protocol):
     """What the runner draft_extend_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/draft_extend_graph.yaml:34
+    # specs/sglang/runners/draft_extend_graph.yaml:44
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a graph."""
         ...
@@ -92,26 +151,26 @@ class DraftExtendGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: the first branches of the next drafts.
     """
 
-    # specs/sglang/runners/draft_extend_graph.yaml:37
+    # specs/sglang/runners/draft_extend_graph.yaml:47
     def timer(self, batch: DraftExtendGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/draft_extend_graph.yaml:44
+    # specs/sglang/runners/draft_extend_graph.yaml:54
     def plan_draft_extend(self, batch: DraftExtendGraphDraftBatch, /) -> None:
         """Plan draft extend; reads for attention_planner, table_lookup, catch_up_planner,
         acceptance.
         """
         ...
 
-    # specs/sglang/runners/draft_extend_graph.yaml:45
+    # specs/sglang/runners/draft_extend_graph.yaml:55
     def capture_draft_extend(self, batch: DraftExtendGraphDraftBatch, /) -> None:
         """Capture draft extend; reads for embedding, rotary, axes_rotary, kv_writer,
         catch_up_fusion, draft_state_tracker, row_selection, gather.
         """
         ...
 
-    # specs/sglang/runners/draft_extend_graph.yaml:50
+    # specs/sglang/runners/draft_extend_graph.yaml:60
     def replay_draft_extend(self, batch: DraftExtendGraphDraftBatch, /) -> OutputT_co:
         """Replay draft extend; gives the first branches of the next drafts; reads for embedding,
         rotary, axes_rotary, kv_writer, catch_up_fusion, draft_state_tracker, row_selection,
@@ -124,7 +183,7 @@ class DraftExtendGraphDraftEngine(Protocol[OutputT_co]):
 class DraftGraphDraftFacts(Protocol):
     """What the runner draft_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/draft_graph.yaml:38
+    # specs/sglang/runners/draft_graph.yaml:44
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a graph of draft steps."""
         ...
@@ -137,27 +196,27 @@ class DraftGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: scores, tokens and parents of all branches.
     """
 
-    # specs/sglang/runners/draft_graph.yaml:41
+    # specs/sglang/runners/draft_graph.yaml:47
     def timer(self, batch: DraftGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/draft_graph.yaml:48
+    # specs/sglang/runners/draft_graph.yaml:54
     def plan_draft(self, batch: DraftGraphDraftBatch, /) -> None:
         """Plan draft; reads for attention_planner, table_lookup."""
         ...
 
-    # specs/sglang/runners/draft_graph.yaml:49
+    # specs/sglang/runners/draft_graph.yaml:55
     def capture_draft(self, batch: DraftGraphDraftBatch, /) -> None:
         """Capture draft; reads for embedding, rotary, axes_rotary, draft_kv_writer, draft_step,
-        gather.
+        gather, canary.
         """
         ...
 
-    # specs/sglang/runners/draft_graph.yaml:54
+    # specs/sglang/runners/draft_graph.yaml:60
     def replay_draft(self, batch: DraftGraphDraftBatch, /) -> OutputT_co:
         """Replay draft; gives scores, tokens and parents of all branches; reads for embedding,
-        rotary, axes_rotary, draft_kv_writer, draft_step, gather.
+        rotary, axes_rotary, draft_kv_writer, draft_step, gather, canary.
         """
         ...
 
@@ -175,79 +234,79 @@ class EagerTargetEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/eager.yaml:30
+    # specs/sglang/runners/eager.yaml:35
     def needs_metadata(self, batch: EagerTargetBatch, /) -> bool:
         """Whether the attention plan of this batch is not made yet."""
         ...
 
-    # specs/sglang/runners/eager.yaml:31
+    # specs/sglang/runners/eager.yaml:36
     def decode_context_parallel(self, batch: EagerTargetBatch, /) -> bool:
         """Whether the model gathers key-values over decode-context-parallel ranks."""
         ...
 
-    # specs/sglang/runners/eager.yaml:32
+    # specs/sglang/runners/eager.yaml:37
     def context_parallel(self, batch: EagerTargetBatch, /) -> bool:
         """Whether this batch is split over context-parallel ranks."""
         ...
 
-    # specs/sglang/runners/eager.yaml:33
+    # specs/sglang/runners/eager.yaml:38
     def last_pipeline_rank(self, batch: EagerTargetBatch, /) -> bool:
         """Whether this rank holds the output head."""
         ...
 
-    # specs/sglang/runners/eager.yaml:34
+    # specs/sglang/runners/eager.yaml:39
     def piecewise_platform(self, batch: EagerTargetBatch, /) -> bool:
         """Whether this platform runs eager extends inside its piecewise-graph context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:37
+    # specs/sglang/runners/eager.yaml:42
     def timer(self, batch: EagerTargetBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/eager.yaml:38
+    # specs/sglang/runners/eager.yaml:43
     def stream_backend(self, batch: EagerTargetBatch, /) -> AbstractContextManager[object]:
         """Publishes the attention backend chosen for this stream."""
         ...
 
-    # specs/sglang/runners/eager.yaml:39
+    # specs/sglang/runners/eager.yaml:44
     def piecewise(self, batch: EagerTargetBatch, /) -> AbstractContextManager[object]:
         """The context of piecewise graphs."""
         ...
 
-    # specs/sglang/runners/eager.yaml:49
+    # specs/sglang/runners/eager.yaml:54
     def collect_inputs(self, batch: LiveBatch, /) -> InputsT:
         """Collect inputs; gives what forward takes besides the batch, such as pipeline proxies
         and embeddings.
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:51
+    # specs/sglang/runners/eager.yaml:56
     def plan_decode_context(self, batch: EagerTargetBatch, /) -> None:
         """Plan decode context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:52
+    # specs/sglang/runners/eager.yaml:57
     def prepare_model(self, batch: EagerTargetBatch, /) -> None:
         """Prepare model."""
         ...
 
-    # specs/sglang/runners/eager.yaml:53
+    # specs/sglang/runners/eager.yaml:58
     def plan_attention(self, batch: EagerTargetBatch, /) -> None:
         """Plan attention; reads for attention_planner, table_lookup, extend_planner."""
         ...
 
-    # specs/sglang/runners/eager.yaml:59
+    # specs/sglang/runners/eager.yaml:64
     def split_context(self, batch: EagerTargetBatch, /) -> ShardsT:
         """Split context; gives this rank's share of the hidden states and positions."""
         ...
 
-    # specs/sglang/runners/eager.yaml:60
+    # specs/sglang/runners/eager.yaml:65
     def clear_context(self, batch: EagerTargetBatch, /) -> None:
         """Clear context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:72
+    # specs/sglang/runners/eager.yaml:77
     def forward(self, batch: EagerTargetBatch, inputs: InputsT, /) -> OutputT_co:
         """Forward; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, axes_rotary, kv_writer, expert_routing, cross_attention, state_tracker,
@@ -255,7 +314,7 @@ class EagerTargetEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:78
+    # specs/sglang/runners/eager.yaml:83
     def forward_sharded(
         self, batch: EagerTargetBatch, inputs: InputsT, shards: ShardsT, /
     ) -> HiddenT:
@@ -265,32 +324,32 @@ class EagerTargetEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:83
+    # specs/sglang/runners/eager.yaml:88
     def gather_context(self, batch: EagerTargetBatch, hidden: HiddenT, /) -> HiddenT:
         """Gather context; gives hidden states, and auxiliary ones where the model captures them."""
         ...
 
-    # specs/sglang/runners/eager.yaml:87
+    # specs/sglang/runners/eager.yaml:92
     def compute_logits(self, batch: EagerTargetBatch, hidden: HiddenT, /) -> OutputT_co:
         """Compute logits; gives logits, or proxies for the next pipeline rank."""
         ...
 
-    # specs/sglang/runners/eager.yaml:91
+    # specs/sglang/runners/eager.yaml:96
     def pass_hidden_on(self, batch: EagerTargetBatch, hidden: HiddenT, /) -> OutputT_co:
         """Pass hidden on; gives logits, or proxies for the next pipeline rank."""
         ...
 
-    # specs/sglang/runners/eager.yaml:48
+    # specs/sglang/runners/eager.yaml:53
     def choose_stream_backend(self, batch: LiveBatch, /) -> None:
         """Choose stream backend."""
         ...
 
-    # specs/sglang/runners/eager.yaml:58
+    # specs/sglang/runners/eager.yaml:63
     def drop_plan(self, batch: EagerTargetBatch, /) -> None:
         """Drop plan."""
         ...
 
-    # specs/sglang/runners/eager.yaml:97
+    # specs/sglang/runners/eager.yaml:102
     def autotune(self, batch: EagerTargetBatch, /) -> None:
         """Runs once before serving, on the largest batch of a mode."""
         ...
@@ -309,79 +368,79 @@ class EagerDraftEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/eager.yaml:30
+    # specs/sglang/runners/eager.yaml:35
     def needs_metadata(self, batch: EagerDraftBatch, /) -> bool:
         """Whether the attention plan of this batch is not made yet."""
         ...
 
-    # specs/sglang/runners/eager.yaml:31
+    # specs/sglang/runners/eager.yaml:36
     def decode_context_parallel(self, batch: EagerDraftBatch, /) -> bool:
         """Whether the model gathers key-values over decode-context-parallel ranks."""
         ...
 
-    # specs/sglang/runners/eager.yaml:32
+    # specs/sglang/runners/eager.yaml:37
     def context_parallel(self, batch: EagerDraftBatch, /) -> bool:
         """Whether this batch is split over context-parallel ranks."""
         ...
 
-    # specs/sglang/runners/eager.yaml:33
+    # specs/sglang/runners/eager.yaml:38
     def last_pipeline_rank(self, batch: EagerDraftBatch, /) -> bool:
         """Whether this rank holds the output head."""
         ...
 
-    # specs/sglang/runners/eager.yaml:34
+    # specs/sglang/runners/eager.yaml:39
     def piecewise_platform(self, batch: EagerDraftBatch, /) -> bool:
         """Whether this platform runs eager extends inside its piecewise-graph context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:37
+    # specs/sglang/runners/eager.yaml:42
     def timer(self, batch: EagerDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/eager.yaml:38
+    # specs/sglang/runners/eager.yaml:43
     def stream_backend(self, batch: EagerDraftBatch, /) -> AbstractContextManager[object]:
         """Publishes the attention backend chosen for this stream."""
         ...
 
-    # specs/sglang/runners/eager.yaml:39
+    # specs/sglang/runners/eager.yaml:44
     def piecewise(self, batch: EagerDraftBatch, /) -> AbstractContextManager[object]:
         """The context of piecewise graphs."""
         ...
 
-    # specs/sglang/runners/eager.yaml:49
+    # specs/sglang/runners/eager.yaml:54
     def collect_inputs(self, batch: LiveBatch, /) -> InputsT:
         """Collect inputs; gives what forward takes besides the batch, such as pipeline proxies
         and embeddings.
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:51
+    # specs/sglang/runners/eager.yaml:56
     def plan_decode_context(self, batch: EagerDraftBatch, /) -> None:
         """Plan decode context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:52
+    # specs/sglang/runners/eager.yaml:57
     def prepare_model(self, batch: EagerDraftBatch, /) -> None:
         """Prepare model."""
         ...
 
-    # specs/sglang/runners/eager.yaml:53
+    # specs/sglang/runners/eager.yaml:58
     def plan_attention(self, batch: EagerDraftBatch, /) -> None:
         """Plan attention; reads for attention_planner, table_lookup, extend_planner."""
         ...
 
-    # specs/sglang/runners/eager.yaml:59
+    # specs/sglang/runners/eager.yaml:64
     def split_context(self, batch: EagerDraftBatch, /) -> ShardsT:
         """Split context; gives this rank's share of the hidden states and positions."""
         ...
 
-    # specs/sglang/runners/eager.yaml:60
+    # specs/sglang/runners/eager.yaml:65
     def clear_context(self, batch: EagerDraftBatch, /) -> None:
         """Clear context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:72
+    # specs/sglang/runners/eager.yaml:77
     def forward(self, batch: EagerDraftBatch, inputs: InputsT, /) -> OutputT_co:
         """Forward; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, axes_rotary, kv_writer, expert_routing, cross_attention, state_tracker,
@@ -389,7 +448,7 @@ class EagerDraftEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:78
+    # specs/sglang/runners/eager.yaml:83
     def forward_sharded(
         self, batch: EagerDraftBatch, inputs: InputsT, shards: ShardsT, /
     ) -> HiddenT:
@@ -399,32 +458,32 @@ class EagerDraftEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:83
+    # specs/sglang/runners/eager.yaml:88
     def gather_context(self, batch: EagerDraftBatch, hidden: HiddenT, /) -> HiddenT:
         """Gather context; gives hidden states, and auxiliary ones where the model captures them."""
         ...
 
-    # specs/sglang/runners/eager.yaml:87
+    # specs/sglang/runners/eager.yaml:92
     def compute_logits(self, batch: EagerDraftBatch, hidden: HiddenT, /) -> OutputT_co:
         """Compute logits; gives logits, or proxies for the next pipeline rank."""
         ...
 
-    # specs/sglang/runners/eager.yaml:91
+    # specs/sglang/runners/eager.yaml:96
     def pass_hidden_on(self, batch: EagerDraftBatch, hidden: HiddenT, /) -> OutputT_co:
         """Pass hidden on; gives logits, or proxies for the next pipeline rank."""
         ...
 
-    # specs/sglang/runners/eager.yaml:48
+    # specs/sglang/runners/eager.yaml:53
     def choose_stream_backend(self, batch: LiveBatch, /) -> None:
         """Choose stream backend."""
         ...
 
-    # specs/sglang/runners/eager.yaml:58
+    # specs/sglang/runners/eager.yaml:63
     def drop_plan(self, batch: EagerDraftBatch, /) -> None:
         """Drop plan."""
         ...
 
-    # specs/sglang/runners/eager.yaml:97
+    # specs/sglang/runners/eager.yaml:102
     def autotune(self, batch: EagerDraftBatch, /) -> None:
         """Runs once before serving, on the largest batch of a mode."""
         ...
@@ -434,7 +493,7 @@ class EagerDraftEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
 class FrozenKvGraphDraftFacts(Protocol):
     """What the runner frozen_kv_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/frozen_kv_graph.yaml:32
+    # specs/sglang/runners/frozen_kv_graph.yaml:31
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a graph."""
         ...
@@ -447,22 +506,22 @@ class FrozenKvGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: scores, tokens and parents of all branches.
     """
 
-    # specs/sglang/runners/frozen_kv_graph.yaml:35
+    # specs/sglang/runners/frozen_kv_graph.yaml:34
     def timer(self, batch: FrozenKvGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/frozen_kv_graph.yaml:42
+    # specs/sglang/runners/frozen_kv_graph.yaml:41
     def plan_frozen_draft(self, batch: FrozenKvGraphDraftBatch, /) -> None:
         """Plan frozen draft; reads for attention_planner, table_lookup."""
         ...
 
-    # specs/sglang/runners/frozen_kv_graph.yaml:43
+    # specs/sglang/runners/frozen_kv_graph.yaml:42
     def capture_frozen_draft(self, batch: FrozenKvGraphDraftBatch, /) -> None:
         """Capture frozen draft; reads for rotary, axes_rotary, frozen_draft_step, gather."""
         ...
 
-    # specs/sglang/runners/frozen_kv_graph.yaml:48
+    # specs/sglang/runners/frozen_kv_graph.yaml:47
     def replay_frozen_draft(self, batch: FrozenKvGraphDraftBatch, /) -> OutputT_co:
         """Replay frozen draft; gives scores, tokens and parents of all branches; reads for
         rotary, axes_rotary, frozen_draft_step, gather.
@@ -474,7 +533,7 @@ class FrozenKvGraphDraftEngine(Protocol[OutputT_co]):
 class MultiLayerGraphDraftFacts(Protocol):
     """What the runner multi_layer_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/multi_layer_graph.yaml:37
+    # specs/sglang/runners/multi_layer_graph.yaml:38
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a graph."""
         ...
@@ -487,24 +546,24 @@ class MultiLayerGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: the drafts of all layers.
     """
 
-    # specs/sglang/runners/multi_layer_graph.yaml:40
+    # specs/sglang/runners/multi_layer_graph.yaml:41
     def timer(self, batch: MultiLayerGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/multi_layer_graph.yaml:47
+    # specs/sglang/runners/multi_layer_graph.yaml:48
     def plan_layers(self, batch: MultiLayerGraphDraftBatch, /) -> None:
         """Plan layers; reads for table_lookup, catch_up_planner, acceptance, layer_planner."""
         ...
 
-    # specs/sglang/runners/multi_layer_graph.yaml:48
+    # specs/sglang/runners/multi_layer_graph.yaml:49
     def capture_layers(self, batch: MultiLayerGraphDraftBatch, /) -> None:
         """Capture layers; reads for embedding, rotary, axes_rotary, kv_writer, catch_up_fusion,
         draft_state_tracker, row_selection, layer_sampling, gather.
         """
         ...
 
-    # specs/sglang/runners/multi_layer_graph.yaml:53
+    # specs/sglang/runners/multi_layer_graph.yaml:54
     def replay_layers(self, batch: MultiLayerGraphDraftBatch, /) -> OutputT_co:
         """Replay layers; gives the drafts of all layers; reads for embedding, rotary,
         axes_rotary, kv_writer, catch_up_fusion, draft_state_tracker, row_selection,
@@ -527,17 +586,17 @@ class NgramWorkerTargetEngine(Protocol):
 class PrefillGraphTargetFacts(Protocol):
     """What the runner prefill_graph of worker target asks before it takes a batch."""
 
-    # specs/sglang/runners/prefill_graph.yaml:42
+    # specs/sglang/runners/prefill_graph.yaml:49
     def replaced_embeds(self, batch: LiveBatch, /) -> bool:
         """Whether some inputs of this batch are embeddings and not token ids."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:43
+    # specs/sglang/runners/prefill_graph.yaml:50
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a prefill graph."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:44
+    # specs/sglang/runners/prefill_graph.yaml:51
     def uncapturable(self, batch: LiveBatch, /) -> bool:
         """Whether this batch wants what graphs do not hold, such as log-probabilities of a
         prefix, or larger shares of the context than were captured.
@@ -552,29 +611,29 @@ class PrefillGraphTargetEngine(Protocol[OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/prefill_graph.yaml:47
+    # specs/sglang/runners/prefill_graph.yaml:54
     def timer(self, batch: PrefillGraphTargetBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:54
+    # specs/sglang/runners/prefill_graph.yaml:61
     def plan_prefill(self, batch: PrefillGraphTargetBatch, /) -> None:
         """Plan prefill; reads for static_planner, static_host_planner."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:55
+    # specs/sglang/runners/prefill_graph.yaml:62
     def split_prefill(self, batch: PrefillGraphTargetBatch, /) -> None:
         """Split prefill."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:56
+    # specs/sglang/runners/prefill_graph.yaml:63
     def capture(self, batch: PrefillGraphTargetBatch, /) -> None:
         """Capture; reads for embedding, rotary, static_rotary, kv_writer, expert_routing,
         static_state_tracker, fusion, pipeline.
         """
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:61
+    # specs/sglang/runners/prefill_graph.yaml:68
     def replay(self, batch: PrefillGraphTargetBatch, /) -> OutputT_co:
         """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, static_rotary, kv_writer, expert_routing, static_state_tracker, fusion,
@@ -587,17 +646,17 @@ class PrefillGraphTargetEngine(Protocol[OutputT_co]):
 class PrefillGraphDraftFacts(Protocol):
     """What the runner prefill_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/prefill_graph.yaml:42
+    # specs/sglang/runners/prefill_graph.yaml:49
     def replaced_embeds(self, batch: LiveBatch, /) -> bool:
         """Whether some inputs of this batch are embeddings and not token ids."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:43
+    # specs/sglang/runners/prefill_graph.yaml:50
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a prefill graph."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:44
+    # specs/sglang/runners/prefill_graph.yaml:51
     def uncapturable(self, batch: LiveBatch, /) -> bool:
         """Whether this batch wants what graphs do not hold, such as log-probabilities of a
         prefix, or larger shares of the context than were captured.
@@ -612,29 +671,29 @@ class PrefillGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/prefill_graph.yaml:47
+    # specs/sglang/runners/prefill_graph.yaml:54
     def timer(self, batch: PrefillGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:54
+    # specs/sglang/runners/prefill_graph.yaml:61
     def plan_prefill(self, batch: PrefillGraphDraftBatch, /) -> None:
         """Plan prefill; reads for static_planner, static_host_planner."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:55
+    # specs/sglang/runners/prefill_graph.yaml:62
     def split_prefill(self, batch: PrefillGraphDraftBatch, /) -> None:
         """Split prefill."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:56
+    # specs/sglang/runners/prefill_graph.yaml:63
     def capture(self, batch: PrefillGraphDraftBatch, /) -> None:
         """Capture; reads for embedding, rotary, static_rotary, kv_writer, expert_routing,
         static_state_tracker, fusion, pipeline.
         """
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:61
+    # specs/sglang/runners/prefill_graph.yaml:68
     def replay(self, batch: PrefillGraphDraftBatch, /) -> OutputT_co:
         """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, static_rotary, kv_writer, expert_routing, static_state_tracker, fusion,

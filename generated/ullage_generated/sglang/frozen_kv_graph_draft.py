@@ -73,7 +73,7 @@ def pad_capture_frozen(rows: Rows) -> Rows:
 def fit_capture_frozen(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_frozen as this runner has them, after frozen_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:24,
+    # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:23,
     # specs/sglang/transforms.yaml:65
     requests, tokens = (
         next_in(graph_requests, present(config.captured_branches)),
@@ -173,7 +173,76 @@ def pad_frozen_kv_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_frozen_kv_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode frozen_kv_draft as this runner has them, after frozen_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:24,
+    # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:23,
+    # specs/sglang/transforms.yaml:65
+    requests, tokens = (
+        next_in(graph_requests, present(config.captured_branches)),
+        next_in(graph_requests, present(config.captured_branches)),
+    )
+    return rows._replace(requests=requests, tokens=tokens)
+
+
+# specs/sglang/modes/idle_in_frozen_draft.yaml:1
+def live_idle_in_frozen_draft() -> Rows:
+    """Rows that the tensors bring in mode idle_in_frozen_draft."""
+    return Rows(
+        requests=0,
+        tokens=0,
+        graph_requests=0,
+        graph_tokens=0,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=0,
+        gathered_tokens=0,
+    )
+
+
+# specs/sglang/modes/idle_in_frozen_draft.yaml:1
+def pad_idle_in_frozen_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
+    """Rows in mode idle_in_frozen_draft after mlp_sync_rows."""
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
+    # mlp_sync_rows: specs/sglang/modes/idle_in_frozen_draft.yaml:9,
+    # specs/sglang/transforms.yaml:11
+    if config.require_mlp_sync:
+        tokens_per_request = 1
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
+        )
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
+    )
+
+
+# specs/sglang/modes/idle_in_frozen_draft.yaml:1
+def fit_idle_in_frozen_draft(config: Config, rows: Rows) -> Rows:
+    """Rows in mode idle_in_frozen_draft as this runner has them, after frozen_bucket."""
+    requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
+    # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:23,
     # specs/sglang/transforms.yaml:65
     requests, tokens = (
         next_in(graph_requests, present(config.captured_branches)),
@@ -189,6 +258,13 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
         (
             Mode.FROZEN_KV_DRAFT,
             config.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
+            and config.has_draft_worker
+            and config.has_frozen_graph,
+        ),
+        (
+            Mode.IDLE_IN_FROZEN_DRAFT,
+            config.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
+            and config.require_mlp_sync
             and config.has_draft_worker
             and config.has_frozen_graph,
         ),
@@ -274,6 +350,8 @@ class FrozenKvGraphDraftRunner:
                 return self._extents_capture_frozen(live, pad, sources)
             case Mode.FROZEN_KV_DRAFT:
                 return self._extents_frozen_kv_draft(live, pad, sources)
+            case Mode.IDLE_IN_FROZEN_DRAFT:
+                return self._extents_idle_in_frozen_draft(live, pad, sources)
             case _:
                 raise self._unknown(live.mode)
 
@@ -288,7 +366,7 @@ class FrozenKvGraphDraftRunner:
         match live.mode:
             case Mode.CAPTURE_FROZEN:
                 return True
-            case Mode.FROZEN_KV_DRAFT:
+            case Mode.FROZEN_KV_DRAFT | Mode.IDLE_IN_FROZEN_DRAFT:
                 return extents.padded.graph_requests <= max(
                     present(config.captured_branches)
                 ) and not engine.outvoted(live)
@@ -315,8 +393,8 @@ class FrozenKvGraphDraftRunner:
         match live.mode:
             case Mode.CAPTURE_FROZEN:
                 return self._execute_capturing(live, engine, pad)
-            case Mode.FROZEN_KV_DRAFT:
-                return self._execute_decoding(live, engine, pad)
+            case Mode.FROZEN_KV_DRAFT | Mode.IDLE_IN_FROZEN_DRAFT:
+                return self._execute_frozen_kv_draft(live, engine, pad)
             case _:
                 raise self._unknown(live.mode)
 
@@ -349,7 +427,7 @@ class FrozenKvGraphDraftRunner:
 
     def _load(self, live: LiveBatch, extents: Extents, copy: bool) -> FrozenKvGraphDraftBatch:
         match live.mode:
-            case Mode.CAPTURE_FROZEN | Mode.FROZEN_KV_DRAFT:
+            case Mode.CAPTURE_FROZEN | Mode.FROZEN_KV_DRAFT | Mode.IDLE_IN_FROZEN_DRAFT:
                 return self._load_frozen_drafting(live, extents, copy)
             case _:
                 raise self._unknown(live.mode)
@@ -468,7 +546,7 @@ class FrozenKvGraphDraftRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/frozen_kv_graph.yaml:26
+        # specs/sglang/runners/frozen_kv_graph.yaml:25
         if pad and padded_rows.graph_requests > max(present(config.captured_branches)):
             raise broken_relation(
                 "frozen_kv_draft",
@@ -493,7 +571,7 @@ class FrozenKvGraphDraftRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/frozen_kv_graph.yaml:26",
+                place="specs/sglang/runners/frozen_kv_graph.yaml:25",
             )
         if pad:
             padded_rows = fit_frozen_kv_draft(config, padded_rows)
@@ -514,6 +592,87 @@ class FrozenKvGraphDraftRunner:
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
             binding="max(captured_branches)",
+        )
+        return Extents(rows, padded_rows)
+
+    # specs/sglang/modes/idle_in_frozen_draft.yaml:1
+    def _extents_idle_in_frozen_draft(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
+        config = self.config
+        try:
+            rows = live_idle_in_frozen_draft()
+            if sources:
+                self._check_sources_frozen_drafting(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
+        except UllageRuntimeError as refusal:
+            if pad is True and config.require_mlp_sync:
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
+            raise
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_idle_in_frozen_draft(config, self.ranks, rows)
+            if pad
+            else rows
+        )
+        # specs/sglang/runners/frozen_kv_graph.yaml:25
+        if pad and padded_rows.graph_requests > max(present(config.captured_branches)):
+            raise broken_relation(
+                "idle_in_frozen_draft",
+                "graph_requests <= max(captured_branches)",
+                {
+                    "graph_requests": padded_rows.graph_requests,
+                    "captured_branches": config.captured_branches,
+                    "tp_size": config.tp_size,
+                    "dp_size": config.dp_size,
+                    "attn_dp_size": config.attn_dp_size,
+                    "attn_cp_size": config.attn_cp_size,
+                    "enable_dp_attention": config.enable_dp_attention,
+                    "moe_a2a_backend": config.moe_a2a_backend,
+                    "moe_dense_tp_size": config.moe_dense_tp_size,
+                    "enable_dp_lm_head": config.enable_dp_lm_head,
+                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
+                    "elastic_world_expanded": config.elastic_world_expanded,
+                    "mori_receive_bound": config.mori_receive_bound,
+                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
+                    "hip": config.hip,
+                    "speculative_eagle_topk": config.speculative_eagle_topk,
+                    "request_pool_size": config.request_pool_size,
+                    "capture_requests": config.capture_requests,
+                },
+                place="specs/sglang/runners/frozen_kv_graph.yaml:25",
+            )
+        if pad:
+            padded_rows = fit_idle_in_frozen_draft(config, padded_rows)
+        check_extent(
+            "idle_in_frozen_draft",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="next_in(max(0, min(max_running_requests * speculative_eagle_topk if "
+            "speculative_algorithm == frozen_kv_mtp and 1 < num_dp_ranks else 0, "
+            "max(captured_branches) if require_mlp_tp_gather else "
+            "max_running_requests * speculative_eagle_topk if speculative_algorithm "
+            "== frozen_kv_mtp and 1 < num_dp_ranks else 0)) if require_mlp_tp_gather "
+            "else 0, captured_branches)",
+        )
+        check_extent(
+            "idle_in_frozen_draft",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="next_in(max(0, min(max_running_requests * speculative_eagle_topk if "
+            "speculative_algorithm == frozen_kv_mtp and 1 < num_dp_ranks else 0, "
+            "max(captured_branches) if require_mlp_tp_gather else "
+            "max_running_requests * speculative_eagle_topk if speculative_algorithm "
+            "== frozen_kv_mtp and 1 < num_dp_ranks else 0)) if require_mlp_tp_gather "
+            "else 0, captured_branches)",
         )
         return Extents(rows, padded_rows)
 
@@ -585,7 +744,7 @@ class FrozenKvGraphDraftRunner:
                 place="specs/sglang/slots.yaml:24",
                 known=known,
             )
-        # specs/sglang/slots.yaml:117
+        # specs/sglang/slots.yaml:151
         if registry.frozen_hidden_states is not None and (
             live.hidden_states is not None
             or rows.requests // present(config.speculative_eagle_topk) > 0
@@ -600,9 +759,9 @@ class FrozenKvGraphDraftRunner:
                 ),
                 into=registry.frozen_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:117",
+                place="specs/sglang/slots.yaml:151",
             )
-        # specs/sglang/slots.yaml:121
+        # specs/sglang/slots.yaml:155
         if registry.frozen_bonus_tokens is not None and (
             live.bonus_tokens is not None
             or rows.requests // present(config.speculative_eagle_topk) > 0
@@ -614,7 +773,7 @@ class FrozenKvGraphDraftRunner:
                 shape=(rows.requests // present(config.speculative_eagle_topk),),
                 into=registry.frozen_bonus_tokens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:121",
+                place="specs/sglang/slots.yaml:155",
                 accepts=(torch.int32,),
             )
         if self.debug.values:
@@ -623,7 +782,7 @@ class FrozenKvGraphDraftRunner:
     def _load_frozen_drafting(
         self, live: LiveBatch, extents: Extents, copy: bool
     ) -> FrozenKvGraphDraftBatch:
-        """The slots of capture_frozen, frozen_kv_draft."""
+        """The slots of capture_frozen, frozen_kv_draft, idle_in_frozen_draft."""
         config = self.config
         mode = live.mode.value
         rows, padded = extents.rows, extents.padded
@@ -667,11 +826,6 @@ class FrozenKvGraphDraftRunner:
                 proxy_tokens=padded.proxy_tokens,
                 live_gathered_tokens=rows.gathered_tokens,
                 gathered_tokens=padded.gathered_tokens,
-                frozen_triton_kv_indptr=views.frozen_triton_kv_indptr,
-                frozen_triton_kv_indices=views.frozen_triton_kv_indices,
-                frozen_triton_num_kv_splits=views.frozen_triton_num_kv_splits,
-                frozen_triton_attn_logits=views.frozen_triton_attn_logits,
-                frozen_triton_attn_lse=views.frozen_triton_attn_lse,
                 positions=positions,
                 mrope_positions=mrope_positions,
                 req_pool_indices=req_pool_indices,
@@ -685,17 +839,17 @@ class FrozenKvGraphDraftRunner:
                 frozen_bonus_tokens=frozen_bonus_tokens,
                 frozen_topk_p=views.frozen_topk_p,
                 frozen_topk_index=views.frozen_topk_index,
+                triton_kv_indptr=views.triton_kv_indptr,
+                triton_num_kv_splits=views.triton_num_kv_splits,
+                frozen_triton_kv_indices=views.frozen_triton_kv_indices,
+                triton_attn_logits=views.triton_attn_logits,
+                triton_attn_lse=views.triton_attn_lse,
                 input_embeds=live.input_embeds,
             )
         if self.debug.claims:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_frozen_drafting(live)
-        # specs/sglang/backends/draft.yaml:41
-        # specs/sglang/backends/draft.yaml:45
-        # specs/sglang/backends/draft.yaml:49
-        # specs/sglang/backends/draft.yaml:52
-        # specs/sglang/backends/draft.yaml:56
         # specs/sglang/slots.yaml:6
         load_rows(views.positions, positions, rows.tokens, 0)
         # specs/sglang/slots.yaml:15
@@ -708,11 +862,11 @@ class FrozenKvGraphDraftRunner:
         # specs/sglang/slots.yaml:24
         if seq_lens_cpu is not None:
             load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:51
+        # specs/sglang/slots.yaml:74
         write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:54
+        # specs/sglang/slots.yaml:77
         write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:117
+        # specs/sglang/slots.yaml:151
         if views.frozen_hidden_states is not None:
             load_rows(
                 views.frozen_hidden_states,
@@ -720,7 +874,7 @@ class FrozenKvGraphDraftRunner:
                 rows.requests // present(config.speculative_eagle_topk),
                 None,
             )
-        # specs/sglang/slots.yaml:121
+        # specs/sglang/slots.yaml:155
         if views.frozen_bonus_tokens is not None:
             load_rows(
                 views.frozen_bonus_tokens,
@@ -728,8 +882,13 @@ class FrozenKvGraphDraftRunner:
                 rows.requests // present(config.speculative_eagle_topk),
                 0,
             )
-        # specs/sglang/slots.yaml:124
-        # specs/sglang/slots.yaml:128
+        # specs/sglang/slots.yaml:158
+        # specs/sglang/slots.yaml:162
+        # specs/sglang/backends/triton.yaml:11
+        # specs/sglang/backends/triton.yaml:39
+        # specs/sglang/backends/triton.yaml:50
+        # specs/sglang/backends/triton.yaml:59
+        # specs/sglang/backends/triton.yaml:62
         batch = FrozenKvGraphDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,
@@ -752,11 +911,6 @@ class FrozenKvGraphDraftRunner:
             proxy_tokens=padded.proxy_tokens,
             live_gathered_tokens=rows.gathered_tokens,
             gathered_tokens=padded.gathered_tokens,
-            frozen_triton_kv_indptr=views.frozen_triton_kv_indptr,
-            frozen_triton_kv_indices=views.frozen_triton_kv_indices,
-            frozen_triton_num_kv_splits=views.frozen_triton_num_kv_splits,
-            frozen_triton_attn_logits=views.frozen_triton_attn_logits,
-            frozen_triton_attn_lse=views.frozen_triton_attn_lse,
             positions=views.positions,
             mrope_positions=views.mrope_positions if mrope_positions is not None else None,
             req_pool_indices=views.req_pool_indices,
@@ -768,6 +922,11 @@ class FrozenKvGraphDraftRunner:
             frozen_bonus_tokens=views.frozen_bonus_tokens,
             frozen_topk_p=views.frozen_topk_p,
             frozen_topk_index=views.frozen_topk_index,
+            triton_kv_indptr=views.triton_kv_indptr,
+            triton_num_kv_splits=views.triton_num_kv_splits,
+            frozen_triton_kv_indices=views.frozen_triton_kv_indices,
+            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_lse=views.triton_attn_lse,
             input_embeds=live.input_embeds,
         )
         if self.debug.poison:
@@ -832,16 +991,11 @@ class FrozenKvGraphDraftRunner:
                 live.bonus_tokens,
                 0,
                 config.vocab_size - 1,
-                place="specs/sglang/slots.yaml:121",
+                place="specs/sglang/slots.yaml:155",
             )
 
     def _poison_frozen_drafting(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
-        poison_around(self.registry.frozen_triton_kv_indptr, None)
-        poison_around(self.registry.frozen_triton_kv_indices, None)
-        poison_around(self.registry.frozen_triton_num_kv_splits, None)
-        poison_around(self.registry.frozen_triton_attn_logits, None)
-        poison_around(self.registry.frozen_triton_attn_lse, None)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.mrope_positions, live.mrope_positions)
         poison_around(self.registry.req_pool_indices, live.req_pool_indices)
@@ -853,6 +1007,11 @@ class FrozenKvGraphDraftRunner:
         poison_around(self.registry.frozen_bonus_tokens, live.bonus_tokens)
         poison_around(self.registry.frozen_topk_p, None)
         poison_around(self.registry.frozen_topk_index, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_num_kv_splits, None)
+        poison_around(self.registry.frozen_triton_kv_indices, None)
+        poison_around(self.registry.triton_attn_logits, None)
+        poison_around(self.registry.triton_attn_lse, None)
 
     def _require_unpoisoned_frozen_drafting(
         self, batch: FrozenKvGraphDraftBatch, mode: str
@@ -881,53 +1040,53 @@ class FrozenKvGraphDraftRunner:
                 mode,
                 "frozen_bonus_tokens",
                 batch.frozen_bonus_tokens,
-                place="specs/sglang/slots.yaml:121",
+                place="specs/sglang/slots.yaml:155",
             )
 
     def _execute_capturing(
         self, live: LiveBatch, engine: FrozenKvGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture_frozen."""
-        # specs/sglang/runners/frozen_kv_graph.yaml:41
+        # specs/sglang/runners/frozen_kv_graph.yaml:40
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/frozen_kv_graph.yaml:42
+        # specs/sglang/runners/frozen_kv_graph.yaml:41
         engine.plan_frozen_draft(batch)
-        # specs/sglang/runners/frozen_kv_graph.yaml:43
+        # specs/sglang/runners/frozen_kv_graph.yaml:42
         engine.capture_frozen_draft(batch)
-        # specs/sglang/runners/frozen_kv_graph.yaml:47
+        # specs/sglang/runners/frozen_kv_graph.yaml:46
         with engine.timer(batch):
-            # specs/sglang/runners/frozen_kv_graph.yaml:48
+            # specs/sglang/runners/frozen_kv_graph.yaml:47
             output = engine.replay_frozen_draft(batch)
-        # specs/sglang/runners/frozen_kv_graph.yaml:51
+        # specs/sglang/runners/frozen_kv_graph.yaml:50
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/frozen_kv_graph.yaml:51",
+            place="specs/sglang/runners/frozen_kv_graph.yaml:50",
         )
         return output
 
-    def _execute_decoding(
+    def _execute_frozen_kv_draft(
         self, live: LiveBatch, engine: FrozenKvGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
-        """The steps of frozen_kv_draft."""
-        # specs/sglang/runners/frozen_kv_graph.yaml:41
+        """The steps of frozen_kv_draft, idle_in_frozen_draft."""
+        # specs/sglang/runners/frozen_kv_graph.yaml:40
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/frozen_kv_graph.yaml:42
+        # specs/sglang/runners/frozen_kv_graph.yaml:41
         engine.plan_frozen_draft(batch)
-        # specs/sglang/runners/frozen_kv_graph.yaml:47
+        # specs/sglang/runners/frozen_kv_graph.yaml:46
         with engine.timer(batch):
-            # specs/sglang/runners/frozen_kv_graph.yaml:48
+            # specs/sglang/runners/frozen_kv_graph.yaml:47
             output = engine.replay_frozen_draft(batch)
-        # specs/sglang/runners/frozen_kv_graph.yaml:51
+        # specs/sglang/runners/frozen_kv_graph.yaml:50
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/frozen_kv_graph.yaml:51",
+            place="specs/sglang/runners/frozen_kv_graph.yaml:50",
         )
         return output

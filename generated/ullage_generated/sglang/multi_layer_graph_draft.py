@@ -73,7 +73,7 @@ def pad_capture_multi_layer(rows: Rows) -> Rows:
 def fit_capture_multi_layer(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_multi_layer as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # draft_extend_bucket: specs/sglang/runners/multi_layer_graph.yaml:29,
+    # draft_extend_bucket: specs/sglang/runners/multi_layer_graph.yaml:30,
     # specs/sglang/transforms.yaml:59
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
@@ -142,7 +142,76 @@ def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode draft_extend as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # draft_extend_bucket: specs/sglang/runners/multi_layer_graph.yaml:29,
+    # draft_extend_bucket: specs/sglang/runners/multi_layer_graph.yaml:30,
+    # specs/sglang/transforms.yaml:59
+    requests, tokens = (
+        next_in(graph_requests, present(config.captured_drafts)),
+        next_in(graph_requests, present(config.captured_drafts))
+        * present(config.draft_extend_width),
+    )
+    return rows._replace(requests=requests, tokens=tokens)
+
+
+# specs/sglang/modes/idle_in_catch_up.yaml:1
+def live_idle_in_catch_up() -> Rows:
+    """Rows that the tensors bring in mode idle_in_catch_up."""
+    return Rows(
+        requests=0,
+        tokens=0,
+        graph_requests=0,
+        graph_tokens=0,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=0,
+        gathered_tokens=0,
+    )
+
+
+# specs/sglang/modes/idle_in_catch_up.yaml:1
+def pad_idle_in_catch_up(config: Config, ranks: Ranks, rows: Rows) -> Rows:
+    """Rows in mode idle_in_catch_up after mlp_sync_rows."""
+    requests, tokens, graph_requests, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_requests,
+        rows.gathered_tokens,
+    )
+    # mlp_sync_rows: specs/sglang/modes/idle_in_catch_up.yaml:9, specs/sglang/transforms.yaml:11
+    if config.require_mlp_sync:
+        tokens_per_request = present(config.draft_extend_width)
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
+        )
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = config.sync_pads_alike or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=graph_requests,
+        gathered_tokens=gathered_tokens,
+    )
+
+
+# specs/sglang/modes/idle_in_catch_up.yaml:1
+def fit_idle_in_catch_up(config: Config, rows: Rows) -> Rows:
+    """Rows in mode idle_in_catch_up as this runner has them, after draft_extend_bucket."""
+    requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
+    # draft_extend_bucket: specs/sglang/runners/multi_layer_graph.yaml:30,
     # specs/sglang/transforms.yaml:59
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
@@ -160,6 +229,14 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
             Mode.DRAFT_EXTEND,
             config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
             and not config.adaptive
+            and config.has_draft_worker
+            and config.has_multi_layer_graph,
+        ),
+        (
+            Mode.IDLE_IN_CATCH_UP,
+            config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            and not config.adaptive
+            and config.require_mlp_sync
             and config.has_draft_worker
             and config.has_multi_layer_graph,
         ),
@@ -246,6 +323,8 @@ class MultiLayerGraphDraftRunner:
                 return self._extents_capture_multi_layer(live, pad, sources)
             case Mode.DRAFT_EXTEND:
                 return self._extents_draft_extend(live, pad, sources)
+            case Mode.IDLE_IN_CATCH_UP:
+                return self._extents_idle_in_catch_up(live, pad, sources)
             case _:
                 raise self._unknown(live.mode)
 
@@ -260,7 +339,7 @@ class MultiLayerGraphDraftRunner:
         match live.mode:
             case Mode.CAPTURE_MULTI_LAYER:
                 return True
-            case Mode.DRAFT_EXTEND:
+            case Mode.DRAFT_EXTEND | Mode.IDLE_IN_CATCH_UP:
                 return extents.padded.graph_requests <= max(
                     present(config.captured_drafts)
                 ) and not engine.outvoted(live)
@@ -287,8 +366,8 @@ class MultiLayerGraphDraftRunner:
         match live.mode:
             case Mode.CAPTURE_MULTI_LAYER:
                 return self._execute_capturing(live, engine, pad)
-            case Mode.DRAFT_EXTEND:
-                return self._execute_extending(live, engine, pad)
+            case Mode.DRAFT_EXTEND | Mode.IDLE_IN_CATCH_UP:
+                return self._execute_draft_extend(live, engine, pad)
             case _:
                 raise self._unknown(live.mode)
 
@@ -324,7 +403,7 @@ class MultiLayerGraphDraftRunner:
 
     def _load(self, live: LiveBatch, extents: Extents, copy: bool) -> MultiLayerGraphDraftBatch:
         match live.mode:
-            case Mode.CAPTURE_MULTI_LAYER | Mode.DRAFT_EXTEND:
+            case Mode.CAPTURE_MULTI_LAYER | Mode.DRAFT_EXTEND | Mode.IDLE_IN_CATCH_UP:
                 return self._load_catching_up(live, extents, copy)
             case _:
                 raise self._unknown(live.mode)
@@ -440,7 +519,7 @@ class MultiLayerGraphDraftRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/multi_layer_graph.yaml:31
+        # specs/sglang/runners/multi_layer_graph.yaml:32
         if pad and padded_rows.graph_requests > max(present(config.captured_drafts)):
             raise broken_relation(
                 "draft_extend",
@@ -464,7 +543,7 @@ class MultiLayerGraphDraftRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/multi_layer_graph.yaml:31",
+                place="specs/sglang/runners/multi_layer_graph.yaml:32",
             )
         if pad:
             padded_rows = fit_draft_extend(config, padded_rows)
@@ -485,6 +564,83 @@ class MultiLayerGraphDraftRunner:
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
             binding="max(captured_drafts) * draft_extend_width",
+        )
+        return Extents(rows, padded_rows)
+
+    # specs/sglang/modes/idle_in_catch_up.yaml:1
+    def _extents_idle_in_catch_up(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
+        config = self.config
+        try:
+            rows = live_idle_in_catch_up()
+            if sources:
+                self._check_sources_catching_up(live, rows, isinstance(pad, Offer) and pad.checked)
+        except UllageRuntimeError as refusal:
+            if pad is True and config.require_mlp_sync:
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
+            raise
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_idle_in_catch_up(config, self.ranks, rows)
+            if pad
+            else rows
+        )
+        # specs/sglang/runners/multi_layer_graph.yaml:32
+        if pad and padded_rows.graph_requests > max(present(config.captured_drafts)):
+            raise broken_relation(
+                "idle_in_catch_up",
+                "graph_requests <= max(captured_drafts)",
+                {
+                    "graph_requests": padded_rows.graph_requests,
+                    "captured_drafts": config.captured_drafts,
+                    "tp_size": config.tp_size,
+                    "dp_size": config.dp_size,
+                    "attn_dp_size": config.attn_dp_size,
+                    "attn_cp_size": config.attn_cp_size,
+                    "enable_dp_attention": config.enable_dp_attention,
+                    "moe_a2a_backend": config.moe_a2a_backend,
+                    "moe_dense_tp_size": config.moe_dense_tp_size,
+                    "enable_dp_lm_head": config.enable_dp_lm_head,
+                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
+                    "elastic_world_expanded": config.elastic_world_expanded,
+                    "mori_receive_bound": config.mori_receive_bound,
+                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
+                    "hip": config.hip,
+                    "request_pool_size": config.request_pool_size,
+                    "capture_requests": config.capture_requests,
+                },
+                place="specs/sglang/runners/multi_layer_graph.yaml:32",
+            )
+        if pad:
+            padded_rows = fit_idle_in_catch_up(config, padded_rows)
+        check_extent(
+            "idle_in_catch_up",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="next_in(max(0, min(max_running_requests if speculative_algorithm == "
+            "eagle and not adaptive and 1 < num_dp_ranks else 0, max(captured_drafts)"
+            " if require_mlp_tp_gather else max_running_requests if "
+            "speculative_algorithm == eagle and not adaptive and 1 < num_dp_ranks "
+            "else 0)) if require_mlp_tp_gather else 0, captured_drafts)",
+        )
+        check_extent(
+            "idle_in_catch_up",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="next_in(max(0, min(max_running_requests if speculative_algorithm == "
+            "eagle and not adaptive and 1 < num_dp_ranks else 0, max(captured_drafts)"
+            " if require_mlp_tp_gather else max_running_requests if "
+            "speculative_algorithm == eagle and not adaptive and 1 < num_dp_ranks "
+            "else 0)) if require_mlp_tp_gather else 0, captured_drafts) * "
+            "draft_extend_width",
         )
         return Extents(rows, padded_rows)
 
@@ -557,7 +713,7 @@ class MultiLayerGraphDraftRunner:
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:95
+        # specs/sglang/slots.yaml:125
         if registry.target_hidden_states is not None and live.hidden_states is not None:
             check_source(
                 mode,
@@ -566,9 +722,9 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.tokens, present(config.draft_input_size)),
                 into=registry.target_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:95",
+                place="specs/sglang/slots.yaml:125",
             )
-        # specs/sglang/slots.yaml:98
+        # specs/sglang/slots.yaml:128
         if registry.verify_extend_seq_lens is not None and (
             live.extend_seq_lens is not None or rows.requests > 0
         ):
@@ -579,10 +735,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.verify_extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:98",
+                place="specs/sglang/slots.yaml:128",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:101
+        # specs/sglang/slots.yaml:131
         if registry.num_correct_drafts is not None and (
             live.num_correct_drafts is not None or rows.requests > 0
         ):
@@ -593,10 +749,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.num_correct_drafts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:101",
+                place="specs/sglang/slots.yaml:131",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:104
+        # specs/sglang/slots.yaml:134
         if registry.num_accept_tokens is not None and (
             live.num_accept_tokens is not None or rows.requests > 0
         ):
@@ -607,10 +763,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.num_accept_tokens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:104",
+                place="specs/sglang/slots.yaml:134",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:107
+        # specs/sglang/slots.yaml:137
         if registry.select_index is not None and (
             live.select_index is not None or rows.requests > 0
         ):
@@ -621,10 +777,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.select_index,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:107",
+                place="specs/sglang/slots.yaml:137",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:110
+        # specs/sglang/slots.yaml:140
         if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -633,9 +789,9 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.draft_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:110",
+                place="specs/sglang/slots.yaml:140",
             )
-        # specs/sglang/slots.yaml:132
+        # specs/sglang/slots.yaml:166
         if registry.layer_seq_lens is not None and (live.seq_lens is not None or rows.requests > 0):
             check_source(
                 mode,
@@ -644,10 +800,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.layer_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:132",
+                place="specs/sglang/slots.yaml:166",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:135
+        # specs/sglang/slots.yaml:169
         if registry.layer_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_source(
                 mode,
@@ -656,10 +812,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.layer_seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:135",
+                place="specs/sglang/slots.yaml:169",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:138
+        # specs/sglang/slots.yaml:172
         if registry.layer_extend_start_loc is not None and (
             live.extend_start_loc is not None or rows.requests > 0
         ):
@@ -670,10 +826,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.layer_extend_start_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:138",
+                place="specs/sglang/slots.yaml:172",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:145
+        # specs/sglang/slots.yaml:179
         if registry.layer_temperatures is not None and live.temperatures is not None:
             check_source(
                 mode,
@@ -682,7 +838,18 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests, 1),
                 into=registry.layer_temperatures,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:145",
+                place="specs/sglang/slots.yaml:179",
+            )
+        # specs/sglang/slots.yaml:183
+        if registry.layer_sampling_seed is not None and live.sampling_seed is not None:
+            check_source(
+                mode,
+                "layer_sampling_seed",
+                live.sampling_seed,
+                shape=(rows.requests,),
+                into=registry.layer_sampling_seed,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:183",
             )
         if self.debug.values:
             self._check_values_catching_up(live, mode)
@@ -690,7 +857,7 @@ class MultiLayerGraphDraftRunner:
     def _load_catching_up(
         self, live: LiveBatch, extents: Extents, copy: bool
     ) -> MultiLayerGraphDraftBatch:
-        """The slots of capture_multi_layer, draft_extend."""
+        """The slots of capture_multi_layer, draft_extend, idle_in_catch_up."""
         config = self.config
         mode = live.mode.value
         rows, padded = extents.rows, extents.padded
@@ -716,6 +883,7 @@ class MultiLayerGraphDraftRunner:
             None if views.layer_extend_start_loc is None else live.extend_start_loc
         )
         layer_temperatures = None if views.layer_temperatures is None else live.temperatures
+        layer_sampling_seed = None if views.layer_sampling_seed is None else live.sampling_seed
         if not copy:
             if rows.brought != padded.brought:
                 problem = f"would need padding of {rows} to {padded}, which only a copy can have"
@@ -748,8 +916,6 @@ class MultiLayerGraphDraftRunner:
                 proxy_tokens=padded.proxy_tokens,
                 live_gathered_tokens=rows.gathered_tokens,
                 gathered_tokens=padded.gathered_tokens,
-                layer_page_tables=views.layer_page_tables,
-                layer_cache_seqlens=views.layer_cache_seqlens,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -770,15 +936,20 @@ class MultiLayerGraphDraftRunner:
                 layer_extend_start_loc=layer_extend_start_loc,
                 layer_logits=views.layer_logits,
                 layer_temperatures=layer_temperatures,
+                layer_sampling_seed=layer_sampling_seed,
                 layer_draft_probs=views.layer_draft_probs,
+                strided_indices=views.strided_indices,
+                layer_page_table=views.layer_page_table,
+                layer_window_page_table=views.layer_window_page_table,
+                layer_cache_seqlens=views.layer_cache_seqlens,
+                layer_cu_seqlens_q=views.layer_cu_seqlens_q,
+                layer_cu_seqlens_k=views.layer_cu_seqlens_k,
                 input_embeds=live.input_embeds,
             )
         if self.debug.claims:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_catching_up(live)
-        # specs/sglang/backends/draft.yaml:33
-        # specs/sglang/backends/draft.yaml:37
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -792,14 +963,14 @@ class MultiLayerGraphDraftRunner:
             load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
         # specs/sglang/slots.yaml:18
         load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:51
+        # specs/sglang/slots.yaml:74
         write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:54
+        # specs/sglang/slots.yaml:77
         write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:95
+        # specs/sglang/slots.yaml:125
         if views.target_hidden_states is not None and target_hidden_states is not None:
             load_rows(views.target_hidden_states, target_hidden_states, rows.tokens, None)
-        # specs/sglang/slots.yaml:98
+        # specs/sglang/slots.yaml:128
         if views.verify_extend_seq_lens is not None:
             load_rows(
                 views.verify_extend_seq_lens,
@@ -807,7 +978,7 @@ class MultiLayerGraphDraftRunner:
                 rows.requests,
                 present(config.draft_extend_width),
             )
-        # specs/sglang/slots.yaml:101
+        # specs/sglang/slots.yaml:131
         if views.num_correct_drafts is not None:
             load_rows(
                 views.num_correct_drafts,
@@ -815,7 +986,7 @@ class MultiLayerGraphDraftRunner:
                 rows.requests,
                 present(config.draft_extend_width),
             )
-        # specs/sglang/slots.yaml:104
+        # specs/sglang/slots.yaml:134
         if views.num_accept_tokens is not None:
             load_rows(
                 views.num_accept_tokens,
@@ -825,30 +996,39 @@ class MultiLayerGraphDraftRunner:
                 if present(config.enable_multi_layer_eagle)
                 else present(config.draft_extend_width),
             )
-        # specs/sglang/slots.yaml:107
+        # specs/sglang/slots.yaml:137
         if views.select_index is not None:
             load_rows(views.select_index, select_index, rows.requests, 0)
-        # specs/sglang/slots.yaml:110
+        # specs/sglang/slots.yaml:140
         if views.draft_mamba_track_indices is not None and draft_mamba_track_indices is not None:
             load_rows(views.draft_mamba_track_indices, draft_mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:132
+        # specs/sglang/slots.yaml:166
         if views.layer_seq_lens is not None:
             load_rows(views.layer_seq_lens, layer_seq_lens, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:135
+        # specs/sglang/slots.yaml:169
         if views.layer_seq_lens_cpu is not None and layer_seq_lens_cpu is not None:
             load_rows(
                 views.layer_seq_lens_cpu, layer_seq_lens_cpu, rows.requests, config.sequence_fill
             )
-        # specs/sglang/slots.yaml:138
+        # specs/sglang/slots.yaml:172
         if views.layer_extend_start_loc is not None:
             load_rows(
                 views.layer_extend_start_loc, layer_extend_start_loc, rows.requests, rows.tokens
             )
-        # specs/sglang/slots.yaml:141
-        # specs/sglang/slots.yaml:145
+        # specs/sglang/slots.yaml:175
+        # specs/sglang/slots.yaml:179
         if views.layer_temperatures is not None and layer_temperatures is not None:
             load_rows(views.layer_temperatures, layer_temperatures, rows.requests, 1)
-        # specs/sglang/slots.yaml:149
+        # specs/sglang/slots.yaml:183
+        if views.layer_sampling_seed is not None and layer_sampling_seed is not None:
+            load_rows(views.layer_sampling_seed, layer_sampling_seed, rows.requests, 0)
+        # specs/sglang/slots.yaml:187
+        # specs/sglang/backends/page_tables.yaml:38
+        # specs/sglang/backends/page_tables.yaml:101
+        # specs/sglang/backends/page_tables.yaml:104
+        # specs/sglang/backends/page_tables.yaml:107
+        # specs/sglang/backends/page_tables.yaml:110
+        # specs/sglang/backends/page_tables.yaml:113
         batch = MultiLayerGraphDraftBatch(
             mode=live.mode,
             live_requests=rows.requests,
@@ -871,8 +1051,6 @@ class MultiLayerGraphDraftRunner:
             proxy_tokens=padded.proxy_tokens,
             live_gathered_tokens=rows.gathered_tokens,
             gathered_tokens=padded.gathered_tokens,
-            layer_page_tables=views.layer_page_tables,
-            layer_cache_seqlens=views.layer_cache_seqlens,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -895,7 +1073,16 @@ class MultiLayerGraphDraftRunner:
             layer_extend_start_loc=views.layer_extend_start_loc,
             layer_logits=views.layer_logits,
             layer_temperatures=views.layer_temperatures if layer_temperatures is not None else None,
+            layer_sampling_seed=views.layer_sampling_seed
+            if layer_sampling_seed is not None
+            else None,
             layer_draft_probs=views.layer_draft_probs,
+            strided_indices=views.strided_indices,
+            layer_page_table=views.layer_page_table,
+            layer_window_page_table=views.layer_window_page_table,
+            layer_cache_seqlens=views.layer_cache_seqlens,
+            layer_cu_seqlens_q=views.layer_cu_seqlens_q,
+            layer_cu_seqlens_k=views.layer_cu_seqlens_k,
             input_embeds=live.input_embeds,
         )
         if self.debug.poison:
@@ -960,7 +1147,7 @@ class MultiLayerGraphDraftRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:98",
+                place="specs/sglang/slots.yaml:128",
             )
         if registry.num_correct_drafts is not None and live.num_correct_drafts is not None:
             check_values(
@@ -969,7 +1156,7 @@ class MultiLayerGraphDraftRunner:
                 live.num_correct_drafts,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:101",
+                place="specs/sglang/slots.yaml:131",
             )
         if registry.num_accept_tokens is not None and live.num_accept_tokens is not None:
             check_values(
@@ -978,7 +1165,7 @@ class MultiLayerGraphDraftRunner:
                 live.num_accept_tokens,
                 -1,
                 2147483647,
-                place="specs/sglang/slots.yaml:104",
+                place="specs/sglang/slots.yaml:134",
             )
         if registry.select_index is not None and live.select_index is not None:
             check_values(
@@ -987,7 +1174,7 @@ class MultiLayerGraphDraftRunner:
                 live.select_index,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:107",
+                place="specs/sglang/slots.yaml:137",
             )
         if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -996,7 +1183,7 @@ class MultiLayerGraphDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:110",
+                place="specs/sglang/slots.yaml:140",
             )
         if registry.layer_seq_lens is not None and live.seq_lens is not None:
             check_values(
@@ -1005,7 +1192,7 @@ class MultiLayerGraphDraftRunner:
                 live.seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:132",
+                place="specs/sglang/slots.yaml:166",
             )
         if registry.layer_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_values(
@@ -1014,7 +1201,7 @@ class MultiLayerGraphDraftRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:135",
+                place="specs/sglang/slots.yaml:169",
             )
         if registry.layer_extend_start_loc is not None and live.extend_start_loc is not None:
             check_values(
@@ -1023,13 +1210,20 @@ class MultiLayerGraphDraftRunner:
                 live.extend_start_loc,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:138",
+                place="specs/sglang/slots.yaml:172",
+            )
+        if registry.layer_sampling_seed is not None and live.sampling_seed is not None:
+            check_values(
+                mode,
+                "layer_sampling_seed",
+                live.sampling_seed,
+                0,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:183",
             )
 
     def _poison_catching_up(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
-        poison_around(self.registry.layer_page_tables, None)
-        poison_around(self.registry.layer_cache_seqlens, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -1048,7 +1242,14 @@ class MultiLayerGraphDraftRunner:
         poison_around(self.registry.layer_extend_start_loc, live.extend_start_loc)
         poison_around(self.registry.layer_logits, None)
         poison_around(self.registry.layer_temperatures, live.temperatures)
+        poison_around(self.registry.layer_sampling_seed, live.sampling_seed)
         poison_around(self.registry.layer_draft_probs, None)
+        poison_around(self.registry.strided_indices, None)
+        poison_around(self.registry.layer_page_table, None)
+        poison_around(self.registry.layer_window_page_table, None)
+        poison_around(self.registry.layer_cache_seqlens, None)
+        poison_around(self.registry.layer_cu_seqlens_q, None)
+        poison_around(self.registry.layer_cu_seqlens_k, None)
 
     def _require_unpoisoned_catching_up(self, batch: MultiLayerGraphDraftBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
@@ -1077,103 +1278,110 @@ class MultiLayerGraphDraftRunner:
                 mode,
                 "verify_extend_seq_lens",
                 batch.verify_extend_seq_lens,
-                place="specs/sglang/slots.yaml:98",
+                place="specs/sglang/slots.yaml:128",
             )
         if batch.num_correct_drafts is not None:
             require_unpoisoned(
                 mode,
                 "num_correct_drafts",
                 batch.num_correct_drafts,
-                place="specs/sglang/slots.yaml:101",
+                place="specs/sglang/slots.yaml:131",
             )
         if batch.num_accept_tokens is not None:
             require_unpoisoned(
                 mode,
                 "num_accept_tokens",
                 batch.num_accept_tokens,
-                place="specs/sglang/slots.yaml:104",
+                place="specs/sglang/slots.yaml:134",
             )
         if batch.select_index is not None:
             require_unpoisoned(
-                mode, "select_index", batch.select_index, place="specs/sglang/slots.yaml:107"
+                mode, "select_index", batch.select_index, place="specs/sglang/slots.yaml:137"
             )
         if batch.draft_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "draft_mamba_track_indices",
                 batch.draft_mamba_track_indices,
-                place="specs/sglang/slots.yaml:110",
+                place="specs/sglang/slots.yaml:140",
             )
         if batch.layer_seq_lens is not None:
             require_unpoisoned(
-                mode, "layer_seq_lens", batch.layer_seq_lens, place="specs/sglang/slots.yaml:132"
+                mode, "layer_seq_lens", batch.layer_seq_lens, place="specs/sglang/slots.yaml:166"
             )
         if batch.layer_seq_lens_cpu is not None:
             require_unpoisoned(
                 mode,
                 "layer_seq_lens_cpu",
                 batch.layer_seq_lens_cpu,
-                place="specs/sglang/slots.yaml:135",
+                place="specs/sglang/slots.yaml:169",
             )
         if batch.layer_extend_start_loc is not None:
             require_unpoisoned(
                 mode,
                 "layer_extend_start_loc",
                 batch.layer_extend_start_loc,
-                place="specs/sglang/slots.yaml:138",
+                place="specs/sglang/slots.yaml:172",
             )
         if batch.layer_temperatures is not None:
             require_unpoisoned(
                 mode,
                 "layer_temperatures",
                 batch.layer_temperatures,
-                place="specs/sglang/slots.yaml:145",
+                place="specs/sglang/slots.yaml:179",
+            )
+        if batch.layer_sampling_seed is not None:
+            require_unpoisoned(
+                mode,
+                "layer_sampling_seed",
+                batch.layer_sampling_seed,
+                place="specs/sglang/slots.yaml:183",
             )
 
     def _execute_capturing(
         self, live: LiveBatch, engine: MultiLayerGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture_multi_layer."""
-        # specs/sglang/runners/multi_layer_graph.yaml:46
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/multi_layer_graph.yaml:47
-        engine.plan_layers(batch)
+        batch = self.load(live, pad=pad)
         # specs/sglang/runners/multi_layer_graph.yaml:48
+        engine.plan_layers(batch)
+        # specs/sglang/runners/multi_layer_graph.yaml:49
         engine.capture_layers(batch)
-        # specs/sglang/runners/multi_layer_graph.yaml:52
+        # specs/sglang/runners/multi_layer_graph.yaml:53
         with engine.timer(batch):
-            # specs/sglang/runners/multi_layer_graph.yaml:53
+            # specs/sglang/runners/multi_layer_graph.yaml:54
             output = engine.replay_layers(batch)
-        # specs/sglang/runners/multi_layer_graph.yaml:56
+        # specs/sglang/runners/multi_layer_graph.yaml:57
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/multi_layer_graph.yaml:56",
+            place="specs/sglang/runners/multi_layer_graph.yaml:57",
         )
         return output
 
-    def _execute_extending(
+    def _execute_draft_extend(
         self, live: LiveBatch, engine: MultiLayerGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
-        """The steps of draft_extend."""
-        # specs/sglang/runners/multi_layer_graph.yaml:46
-        batch = self.load(live, pad=pad)
+        """The steps of draft_extend, idle_in_catch_up."""
         # specs/sglang/runners/multi_layer_graph.yaml:47
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/multi_layer_graph.yaml:48
         engine.plan_layers(batch)
-        # specs/sglang/runners/multi_layer_graph.yaml:52
+        # specs/sglang/runners/multi_layer_graph.yaml:53
         with engine.timer(batch):
-            # specs/sglang/runners/multi_layer_graph.yaml:53
+            # specs/sglang/runners/multi_layer_graph.yaml:54
             output = engine.replay_layers(batch)
-        # specs/sglang/runners/multi_layer_graph.yaml:56
+        # specs/sglang/runners/multi_layer_graph.yaml:57
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/multi_layer_graph.yaml:56",
+            place="specs/sglang/runners/multi_layer_graph.yaml:57",
         )
         return output

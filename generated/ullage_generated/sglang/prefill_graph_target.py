@@ -82,17 +82,17 @@ def fit_capture_prefill(config: Config, rows: Rows) -> Rows:
         rows.context_tokens,
         rows.proxy_tokens,
     )
-    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:28,
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:35,
     # specs/sglang/transforms.yaml:71
     requests, tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
     )
-    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:28,
+    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:35,
     # specs/sglang/transforms.yaml:107
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
-    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:28,
+    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:35,
     # specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
@@ -150,17 +150,17 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
         rows.context_tokens,
         rows.proxy_tokens,
     )
-    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:28,
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:35,
     # specs/sglang/transforms.yaml:71
     requests, tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
     )
-    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:28,
+    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:35,
     # specs/sglang/transforms.yaml:107
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
-    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:28,
+    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:35,
     # specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
@@ -218,17 +218,17 @@ def fit_mixed(config: Config, rows: Rows) -> Rows:
         rows.context_tokens,
         rows.proxy_tokens,
     )
-    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:28,
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:35,
     # specs/sglang/transforms.yaml:71
     requests, tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
     )
-    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:28,
+    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:35,
     # specs/sglang/transforms.yaml:107
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
-    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:28,
+    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:35,
     # specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
@@ -586,7 +586,7 @@ class PrefillGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/prefill_graph.yaml:30
+        # specs/sglang/runners/prefill_graph.yaml:37
         if pad and padded_rows.graph_tokens > max(present(config.captured_tokens)):
             raise broken_relation(
                 "extend",
@@ -615,9 +615,9 @@ class PrefillGraphTargetRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:30",
+                place="specs/sglang/runners/prefill_graph.yaml:37",
             )
-        # specs/sglang/runners/prefill_graph.yaml:31
+        # specs/sglang/runners/prefill_graph.yaml:38
         if (
             pad
             and next_in(padded_rows.graph_tokens, present(config.captured_tokens)) > 2 * rows.tokens
@@ -650,9 +650,9 @@ class PrefillGraphTargetRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:31",
+                place="specs/sglang/runners/prefill_graph.yaml:38",
             )
-        # specs/sglang/runners/prefill_graph.yaml:32
+        # specs/sglang/runners/prefill_graph.yaml:39
         if pad and not (
             not config.whole_prefill_graph
             or padded_rows.requests <= present(config.full_prefill_max_req)
@@ -667,7 +667,7 @@ class PrefillGraphTargetRunner:
                     "enable_prefill_graph": config.enable_prefill_graph,
                     "prefill_graph_backend": config.prefill_graph_backend,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:32",
+                place="specs/sglang/runners/prefill_graph.yaml:39",
             )
         if pad:
             padded_rows = fit_extend(config, padded_rows)
@@ -806,7 +806,7 @@ class PrefillGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/prefill_graph.yaml:30
+        # specs/sglang/runners/prefill_graph.yaml:37
         if pad and padded_rows.graph_tokens > max(present(config.captured_tokens)):
             raise broken_relation(
                 "mixed",
@@ -835,9 +835,9 @@ class PrefillGraphTargetRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:30",
+                place="specs/sglang/runners/prefill_graph.yaml:37",
             )
-        # specs/sglang/runners/prefill_graph.yaml:31
+        # specs/sglang/runners/prefill_graph.yaml:38
         if (
             pad
             and next_in(padded_rows.graph_tokens, present(config.captured_tokens)) > 2 * rows.tokens
@@ -870,9 +870,9 @@ class PrefillGraphTargetRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:31",
+                place="specs/sglang/runners/prefill_graph.yaml:38",
             )
-        # specs/sglang/runners/prefill_graph.yaml:32
+        # specs/sglang/runners/prefill_graph.yaml:39
         if pad and not (
             not config.whole_prefill_graph
             or padded_rows.requests <= present(config.full_prefill_max_req)
@@ -887,7 +887,7 @@ class PrefillGraphTargetRunner:
                     "enable_prefill_graph": config.enable_prefill_graph,
                     "prefill_graph_backend": config.prefill_graph_backend,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:32",
+                place="specs/sglang/runners/prefill_graph.yaml:39",
             )
         if pad:
             padded_rows = fit_mixed(config, padded_rows)
@@ -980,7 +980,7 @@ class PrefillGraphTargetRunner:
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:63
+        # specs/sglang/slots.yaml:86
         if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
             check_source(
                 mode,
@@ -989,9 +989,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.proxy_tokens, config.hidden_size * config.residual_streams),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:63",
+                place="specs/sglang/slots.yaml:86",
             )
-        # specs/sglang/slots.yaml:66
+        # specs/sglang/slots.yaml:89
         if registry.pipeline_residual is not None and live.pipeline_residual is not None:
             check_source(
                 mode,
@@ -1000,9 +1000,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.proxy_tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:66",
+                place="specs/sglang/slots.yaml:89",
             )
-        # specs/sglang/slots.yaml:171
+        # specs/sglang/slots.yaml:253
         if registry.static_seq_lens is not None and (
             live.seq_lens is not None or rows.requests > 0
         ):
@@ -1013,10 +1013,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:171",
+                place="specs/sglang/slots.yaml:253",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:174
+        # specs/sglang/slots.yaml:256
         if registry.static_extend_seq_lens is not None and (
             live.extend_seq_lens is not None or rows.requests > 0
         ):
@@ -1027,10 +1027,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:174",
+                place="specs/sglang/slots.yaml:256",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:177
+        # specs/sglang/slots.yaml:259
         if registry.static_extend_prefix_lens is not None and (
             live.extend_prefix_lens is not None or rows.requests > 0
         ):
@@ -1041,10 +1041,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_prefix_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:177",
+                place="specs/sglang/slots.yaml:259",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:180
+        # specs/sglang/slots.yaml:262
         if registry.static_extend_start_loc is not None and live.extend_start_loc is not None:
             check_source(
                 mode,
@@ -1053,10 +1053,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_start_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:180",
+                place="specs/sglang/slots.yaml:262",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:183
+        # specs/sglang/slots.yaml:265
         if registry.static_req_pool_indices is not None and (
             live.req_pool_indices is not None or rows.requests > 0
         ):
@@ -1067,10 +1067,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_req_pool_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:183",
+                place="specs/sglang/slots.yaml:265",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:186
+        # specs/sglang/slots.yaml:268
         if registry.static_orig_seq_lens is not None and live.orig_seq_lens is not None:
             check_source(
                 mode,
@@ -1079,10 +1079,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_orig_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:186",
+                place="specs/sglang/slots.yaml:268",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:190
+        # specs/sglang/slots.yaml:272
         if registry.static_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_source(
                 mode,
@@ -1091,9 +1091,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:190",
+                place="specs/sglang/slots.yaml:272",
             )
-        # specs/sglang/slots.yaml:193
+        # specs/sglang/slots.yaml:297
         if registry.static_mrope_positions is not None and live.mrope_positions is not None:
             check_source(
                 mode,
@@ -1102,9 +1102,9 @@ class PrefillGraphTargetRunner:
                 shape=(3, rows.tokens),
                 into=registry.static_mrope_positions,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:193",
+                place="specs/sglang/slots.yaml:297",
             )
-        # specs/sglang/slots.yaml:197
+        # specs/sglang/slots.yaml:301
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -1113,9 +1113,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:197",
+                place="specs/sglang/slots.yaml:301",
             )
-        # specs/sglang/slots.yaml:201
+        # specs/sglang/slots.yaml:305
         if registry.static_mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -1124,9 +1124,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:201",
+                place="specs/sglang/slots.yaml:305",
             )
-        # specs/sglang/slots.yaml:204
+        # specs/sglang/slots.yaml:308
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_source(
                 mode,
@@ -1135,7 +1135,7 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_seqlens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:204",
+                place="specs/sglang/slots.yaml:308",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
@@ -1145,6 +1145,7 @@ class PrefillGraphTargetRunner:
         self, live: LiveBatch, extents: Extents, copy: bool
     ) -> PrefillGraphTargetBatch:
         """The slots of capture_prefill, extend, mixed."""
+        config = self.config
         mode = live.mode.value
         rows, padded = extents.rows, extents.padded
         views = self._views_of(padded)
@@ -1228,19 +1229,40 @@ class PrefillGraphTargetRunner:
                 static_req_pool_indices=static_req_pool_indices,
                 static_orig_seq_lens=static_orig_seq_lens,
                 static_seq_lens_cpu=static_seq_lens_cpu,
+                prefix_starts=views.prefix_starts,
+                prefix_seq_lens=views.prefix_seq_lens,
+                prefix_cu_seq_lens=views.prefix_cu_seq_lens,
+                prefix_kv_indices=views.prefix_kv_indices,
+                prefix_starts_cpu=views.prefix_starts_cpu,
+                prefix_seq_lens_cpu=views.prefix_seq_lens_cpu,
+                static_input_embeds=views.static_input_embeds,
                 static_mrope_positions=static_mrope_positions,
                 static_mamba_track_indices=static_mamba_track_indices,
                 static_mamba_track_mask=static_mamba_track_mask,
                 static_mamba_track_seqlens=static_mamba_track_seqlens,
-                num_token_non_padded=torch.full_like(views.num_token_non_padded, rows.tokens),
+                num_token_non_padded=None
+                if views.num_token_non_padded is None
+                else torch.full_like(
+                    views.num_token_non_padded,
+                    max(
+                        0,
+                        min(
+                            rows.tokens
+                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                            padded.tokens // config.attn_tp_size,
+                        ),
+                    )
+                    if config.routes_shares
+                    else rows.tokens,
+                ),
                 input_embeds=live.input_embeds,
             )
         if self.debug.claims:
             self.registry.regions.claim()
         if self.debug.poison:
             self._poison_prefilling(live)
-        # specs/sglang/backends/target.yaml:77
-        # specs/sglang/backends/target.yaml:80
+        # specs/sglang/backends/prepared.yaml:6
+        # specs/sglang/backends/prepared.yaml:9
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -1249,53 +1271,72 @@ class PrefillGraphTargetRunner:
         # specs/sglang/slots.yaml:9
         if out_cache_loc is not None:
             load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:63
+        # specs/sglang/slots.yaml:86
         if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
             load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.proxy_tokens, None)
-        # specs/sglang/slots.yaml:66
+        # specs/sglang/slots.yaml:89
         if views.pipeline_residual is not None and pipeline_residual is not None:
             load_rows(views.pipeline_residual, pipeline_residual, rows.proxy_tokens, None)
-        # specs/sglang/slots.yaml:171
+        # specs/sglang/slots.yaml:253
         if views.static_seq_lens is not None:
             load_rows(views.static_seq_lens, static_seq_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:174
+        # specs/sglang/slots.yaml:256
         if views.static_extend_seq_lens is not None:
             load_rows(views.static_extend_seq_lens, static_extend_seq_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:177
+        # specs/sglang/slots.yaml:259
         if views.static_extend_prefix_lens is not None:
             load_rows(views.static_extend_prefix_lens, static_extend_prefix_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:180
+        # specs/sglang/slots.yaml:262
         if views.static_extend_start_loc is not None and static_extend_start_loc is not None:
             load_rows(
                 views.static_extend_start_loc, static_extend_start_loc, rows.requests, rows.tokens
             )
-        # specs/sglang/slots.yaml:183
+        # specs/sglang/slots.yaml:265
         if views.static_req_pool_indices is not None:
             load_rows(views.static_req_pool_indices, static_req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:186
+        # specs/sglang/slots.yaml:268
         if views.static_orig_seq_lens is not None and static_orig_seq_lens is not None:
             load_rows(views.static_orig_seq_lens, static_orig_seq_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:190
+        # specs/sglang/slots.yaml:272
         if views.static_seq_lens_cpu is not None and static_seq_lens_cpu is not None:
             load_rows(views.static_seq_lens_cpu, static_seq_lens_cpu, rows.requests, 0)
-        # specs/sglang/slots.yaml:193
+        # specs/sglang/slots.yaml:275
+        # specs/sglang/slots.yaml:278
+        # specs/sglang/slots.yaml:281
+        # specs/sglang/slots.yaml:284
+        # specs/sglang/slots.yaml:287
+        # specs/sglang/slots.yaml:290
+        # specs/sglang/slots.yaml:293
+        # specs/sglang/slots.yaml:297
         if views.static_mrope_positions is not None and static_mrope_positions is not None:
             load_rows(views.static_mrope_positions, static_mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:197
+        # specs/sglang/slots.yaml:301
         if views.static_mamba_track_indices is not None and static_mamba_track_indices is not None:
             load_rows(
                 views.static_mamba_track_indices, static_mamba_track_indices, rows.requests, 0
             )
-        # specs/sglang/slots.yaml:201
+        # specs/sglang/slots.yaml:305
         if views.static_mamba_track_mask is not None and static_mamba_track_mask is not None:
             load_rows(views.static_mamba_track_mask, static_mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:204
+        # specs/sglang/slots.yaml:308
         if views.static_mamba_track_seqlens is not None and static_mamba_track_seqlens is not None:
             load_rows(
                 views.static_mamba_track_seqlens, static_mamba_track_seqlens, rows.requests, None
             )
-        # specs/sglang/slots.yaml:212
-        write_scalar(views.num_token_non_padded, rows.tokens)
+        # specs/sglang/slots.yaml:316
+        if views.num_token_non_padded is not None:
+            write_scalar(
+                views.num_token_non_padded,
+                max(
+                    0,
+                    min(
+                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                        padded.tokens // config.attn_tp_size,
+                    ),
+                )
+                if config.routes_shares
+                else rows.tokens,
+            )
         batch = PrefillGraphTargetBatch(
             mode=live.mode,
             live_requests=rows.requests,
@@ -1340,6 +1381,13 @@ class PrefillGraphTargetRunner:
             static_seq_lens_cpu=views.static_seq_lens_cpu
             if static_seq_lens_cpu is not None
             else None,
+            prefix_starts=views.prefix_starts,
+            prefix_seq_lens=views.prefix_seq_lens,
+            prefix_cu_seq_lens=views.prefix_cu_seq_lens,
+            prefix_kv_indices=views.prefix_kv_indices,
+            prefix_starts_cpu=views.prefix_starts_cpu,
+            prefix_seq_lens_cpu=views.prefix_seq_lens_cpu,
+            static_input_embeds=views.static_input_embeds,
             static_mrope_positions=views.static_mrope_positions
             if static_mrope_positions is not None
             else None,
@@ -1399,7 +1447,7 @@ class PrefillGraphTargetRunner:
                 live.seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:171",
+                place="specs/sglang/slots.yaml:253",
             )
         if registry.static_extend_seq_lens is not None and live.extend_seq_lens is not None:
             check_values(
@@ -1408,7 +1456,7 @@ class PrefillGraphTargetRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:174",
+                place="specs/sglang/slots.yaml:256",
             )
         if registry.static_extend_prefix_lens is not None and live.extend_prefix_lens is not None:
             check_values(
@@ -1417,7 +1465,7 @@ class PrefillGraphTargetRunner:
                 live.extend_prefix_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:177",
+                place="specs/sglang/slots.yaml:259",
             )
         if registry.static_extend_start_loc is not None and live.extend_start_loc is not None:
             check_values(
@@ -1426,7 +1474,7 @@ class PrefillGraphTargetRunner:
                 live.extend_start_loc,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:180",
+                place="specs/sglang/slots.yaml:262",
             )
         if registry.static_req_pool_indices is not None and live.req_pool_indices is not None:
             check_values(
@@ -1435,7 +1483,7 @@ class PrefillGraphTargetRunner:
                 live.req_pool_indices,
                 0,
                 config.request_pool_size,
-                place="specs/sglang/slots.yaml:183",
+                place="specs/sglang/slots.yaml:265",
             )
         if registry.static_orig_seq_lens is not None and live.orig_seq_lens is not None:
             check_values(
@@ -1444,7 +1492,7 @@ class PrefillGraphTargetRunner:
                 live.orig_seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:186",
+                place="specs/sglang/slots.yaml:268",
             )
         if registry.static_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_values(
@@ -1453,7 +1501,7 @@ class PrefillGraphTargetRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:190",
+                place="specs/sglang/slots.yaml:272",
             )
         if registry.static_mrope_positions is not None and live.mrope_positions is not None:
             check_values(
@@ -1462,7 +1510,7 @@ class PrefillGraphTargetRunner:
                 live.mrope_positions,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:193",
+                place="specs/sglang/slots.yaml:297",
             )
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -1471,7 +1519,7 @@ class PrefillGraphTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:197",
+                place="specs/sglang/slots.yaml:301",
             )
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_values(
@@ -1480,7 +1528,7 @@ class PrefillGraphTargetRunner:
                 live.mamba_track_seqlens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:204",
+                place="specs/sglang/slots.yaml:308",
             )
 
     def _poison_prefilling(self, live: LiveBatch) -> None:
@@ -1499,6 +1547,13 @@ class PrefillGraphTargetRunner:
         poison_around(self.registry.static_req_pool_indices, live.req_pool_indices)
         poison_around(self.registry.static_orig_seq_lens, live.orig_seq_lens)
         poison_around(self.registry.static_seq_lens_cpu, live.seq_lens_cpu)
+        poison_around(self.registry.prefix_starts, None)
+        poison_around(self.registry.prefix_seq_lens, None)
+        poison_around(self.registry.prefix_cu_seq_lens, None)
+        poison_around(self.registry.prefix_kv_indices, None)
+        poison_around(self.registry.prefix_starts_cpu, None)
+        poison_around(self.registry.prefix_seq_lens_cpu, None)
+        poison_around(self.registry.static_input_embeds, None)
         poison_around(self.registry.static_mrope_positions, live.mrope_positions)
         poison_around(self.registry.static_mamba_track_indices, live.mamba_track_indices)
         poison_around(self.registry.static_mamba_track_mask, live.mamba_track_mask)
@@ -1521,70 +1576,70 @@ class PrefillGraphTargetRunner:
             )
         if batch.static_seq_lens is not None:
             require_unpoisoned(
-                mode, "static_seq_lens", batch.static_seq_lens, place="specs/sglang/slots.yaml:171"
+                mode, "static_seq_lens", batch.static_seq_lens, place="specs/sglang/slots.yaml:253"
             )
         if batch.static_extend_seq_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_seq_lens",
                 batch.static_extend_seq_lens,
-                place="specs/sglang/slots.yaml:174",
+                place="specs/sglang/slots.yaml:256",
             )
         if batch.static_extend_prefix_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_prefix_lens",
                 batch.static_extend_prefix_lens,
-                place="specs/sglang/slots.yaml:177",
+                place="specs/sglang/slots.yaml:259",
             )
         if batch.static_extend_start_loc is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_start_loc",
                 batch.static_extend_start_loc,
-                place="specs/sglang/slots.yaml:180",
+                place="specs/sglang/slots.yaml:262",
             )
         if batch.static_req_pool_indices is not None:
             require_unpoisoned(
                 mode,
                 "static_req_pool_indices",
                 batch.static_req_pool_indices,
-                place="specs/sglang/slots.yaml:183",
+                place="specs/sglang/slots.yaml:265",
             )
         if batch.static_orig_seq_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_orig_seq_lens",
                 batch.static_orig_seq_lens,
-                place="specs/sglang/slots.yaml:186",
+                place="specs/sglang/slots.yaml:268",
             )
         if batch.static_seq_lens_cpu is not None:
             require_unpoisoned(
                 mode,
                 "static_seq_lens_cpu",
                 batch.static_seq_lens_cpu,
-                place="specs/sglang/slots.yaml:190",
+                place="specs/sglang/slots.yaml:272",
             )
         if batch.static_mrope_positions is not None:
             require_unpoisoned(
                 mode,
                 "static_mrope_positions",
                 batch.static_mrope_positions,
-                place="specs/sglang/slots.yaml:193",
+                place="specs/sglang/slots.yaml:297",
             )
         if batch.static_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_indices",
                 batch.static_mamba_track_indices,
-                place="specs/sglang/slots.yaml:197",
+                place="specs/sglang/slots.yaml:301",
             )
         if batch.static_mamba_track_mask is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_mask",
                 batch.static_mamba_track_mask,
-                place="specs/sglang/slots.yaml:201",
+                place="specs/sglang/slots.yaml:305",
             )
 
     def _execute_capturing(
@@ -1592,27 +1647,27 @@ class PrefillGraphTargetRunner:
     ) -> OutputT:
         """The steps of capture_prefill."""
         config = self.config
-        # specs/sglang/runners/prefill_graph.yaml:53
+        # specs/sglang/runners/prefill_graph.yaml:60
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/prefill_graph.yaml:54
+        # specs/sglang/runners/prefill_graph.yaml:61
         engine.plan_prefill(batch)
         if config.splits_prefill:
-            # specs/sglang/runners/prefill_graph.yaml:55
+            # specs/sglang/runners/prefill_graph.yaml:62
             engine.split_prefill(batch)
-        # specs/sglang/runners/prefill_graph.yaml:56
+        # specs/sglang/runners/prefill_graph.yaml:63
         engine.capture(batch)
-        # specs/sglang/runners/prefill_graph.yaml:60
+        # specs/sglang/runners/prefill_graph.yaml:67
         with engine.timer(batch):
-            # specs/sglang/runners/prefill_graph.yaml:61
+            # specs/sglang/runners/prefill_graph.yaml:68
             output = engine.replay(batch)
-        # specs/sglang/runners/prefill_graph.yaml:64
+        # specs/sglang/runners/prefill_graph.yaml:71
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/prefill_graph.yaml:64",
+            place="specs/sglang/runners/prefill_graph.yaml:71",
         )
         return output
 
@@ -1621,24 +1676,24 @@ class PrefillGraphTargetRunner:
     ) -> OutputT:
         """The steps of extend, mixed."""
         config = self.config
-        # specs/sglang/runners/prefill_graph.yaml:53
+        # specs/sglang/runners/prefill_graph.yaml:60
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/prefill_graph.yaml:54
+        # specs/sglang/runners/prefill_graph.yaml:61
         engine.plan_prefill(batch)
         if config.splits_prefill:
-            # specs/sglang/runners/prefill_graph.yaml:55
+            # specs/sglang/runners/prefill_graph.yaml:62
             engine.split_prefill(batch)
-        # specs/sglang/runners/prefill_graph.yaml:60
+        # specs/sglang/runners/prefill_graph.yaml:67
         with engine.timer(batch):
-            # specs/sglang/runners/prefill_graph.yaml:61
+            # specs/sglang/runners/prefill_graph.yaml:68
             output = engine.replay(batch)
-        # specs/sglang/runners/prefill_graph.yaml:64
+        # specs/sglang/runners/prefill_graph.yaml:71
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/prefill_graph.yaml:64",
+            place="specs/sglang/runners/prefill_graph.yaml:71",
         )
         return output

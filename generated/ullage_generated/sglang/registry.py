@@ -13,6 +13,7 @@ from ullage_runtime.arena import Arena, SlotShape
 from ullage_runtime.arena_regions import Regions, RunnerLayout
 from ullage_runtime.configuration import present
 from ullage_runtime.debug import DebugOptions
+from ullage_runtime.integers import align_up
 from ullage_runtime.requirements import require_capacities
 from ullage_runtime.storage import clipped_view, padded_view
 from ullage_runtime.version import require_generated_code_version
@@ -20,6 +21,8 @@ from ullage_runtime.version import require_generated_code_version
 from .batch import Rows
 from .capacities import (
     DecodeGraphTargetCapacities,
+    DflashGraphDraftCapacities,
+    DflashWorkerDraftCapacities,
     DraftExtendGraphDraftCapacities,
     DraftGraphDraftCapacities,
     EagerDraftCapacities,
@@ -30,7 +33,7 @@ from .capacities import (
     PrefillGraphDraftCapacities,
     PrefillGraphTargetCapacities,
 )
-from .config import Config, SpeculativeAlgorithm
+from .config import AttentionBackend, Config, SpeculativeAlgorithm
 
 require_generated_code_version(4, __name__)
 
@@ -41,74 +44,15 @@ class DecodeGraphTargetRegistry:
     """The static buffers of the runner decode_graph of worker target, each at its capacity."""
 
     regions: Regions
-    # specs/sglang/backends/target.yaml:4
-    page_table: Tensor | None
-    """[requests, context_pages]: pages of each sequence."""
-    # specs/sglang/backends/target.yaml:7
-    cache_seqlens: Tensor | None
-    """[requests]: tokens of each sequence."""
-    # specs/sglang/backends/target.yaml:10
-    cu_seqlens_q: Tensor | None
-    """[requests + 1]: where the queries of each request begin."""
-    # specs/sglang/backends/target.yaml:13
-    cu_seqlens_k: Tensor | None
-    """[requests + 1]: where its keys begin."""
-    # specs/sglang/backends/target.yaml:16
-    verify_mask: Tensor | None
-    """[requests * target_width * mask_width]: which keys each token of a tree sees."""
-    # specs/sglang/backends/target.yaml:20
-    triton_kv_indptr: Tensor | None
-    """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/target.yaml:23
-    triton_qo_indptr: Tensor | None
-    """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/target.yaml:26
-    triton_mask_indptr: Tensor | None
-    """[requests + 1]: where its mask begins."""
-    # specs/sglang/backends/target.yaml:29
-    triton_kv_indices: Tensor | None
-    """[tokens * context_length]: slots of all keys."""
-    # specs/sglang/backends/target.yaml:32
-    triton_attn_logits: Tensor | None
-    """[tokens, attention_heads, triton_kv_splits, value_head_size]: what each part of a sequence
-    comes to.
-    """
-    # specs/sglang/backends/target.yaml:36
-    triton_attn_lse: Tensor | None
-    """[tokens, attention_heads, triton_kv_splits]: and its weight."""
-    # specs/sglang/backends/target.yaml:40
-    triton_num_kv_splits: Tensor | None
-    """[tokens]: parts of each sequence."""
-    # specs/sglang/backends/target.yaml:43
-    flashinfer_kv_indptr: Tensor | None
-    """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/target.yaml:46
-    flashinfer_qo_indptr: Tensor | None
-    """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/target.yaml:49
-    flashinfer_last_page_len: Tensor | None
-    """[requests]: keys on its last page."""
-    # specs/sglang/backends/target.yaml:52
-    flashinfer_kv_indices: Tensor | None
-    """[tokens * context_length]: slots of all keys."""
-    # specs/sglang/backends/target.yaml:55
-    flashinfer_cross_kv_indptr: Tensor | None
-    """[requests + 1]: where the encoder's keys of each request begin."""
-    # specs/sglang/backends/target.yaml:59
-    flashinfer_cross_qo_indptr: Tensor | None
-    """[requests + 1]: where its queries of the encoder begin."""
-    # specs/sglang/backends/target.yaml:63
-    flashinfer_cross_kv_indices: Tensor | None
-    """[tokens * context_length]: slots of all keys of the encoder."""
-    # specs/sglang/backends/target.yaml:67
-    flashinfer_custom_mask: Tensor | None
-    """[tokens * context_length]: which keys each token sees."""
-    # specs/sglang/backends/target.yaml:70
+    # specs/sglang/backends/flashinfer.yaml:67
     flashinfer_workspace: Tensor | None
     """[flashinfer_workspace_bytes]: what its kernels keep between their parts."""
-    # specs/sglang/backends/target.yaml:74
+    # specs/sglang/backends/prepared.yaml:3
     graph_input_embeds: Tensor | None
     """[tokens, hidden_size]: embeddings that special paths of a model put in place of token ids."""
+    # specs/sglang/backends/sequences.yaml:31
+    verify_mask: Tensor | None
+    """[requests * target_width * mask_width]: which keys each token of a tree sees."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     """[tokens]: token ids."""
@@ -133,47 +77,236 @@ class DecodeGraphTargetRegistry:
     # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None
     """[requests]: positions of the encoder for each request."""
-    # specs/sglang/slots.yaml:39
+    # specs/sglang/slots.yaml:40
     mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:42
+    # specs/sglang/slots.yaml:43
     mamba_track_mask: Tensor | None
     """[requests]: whether the state is kept in this round."""
-    # specs/sglang/slots.yaml:45
+    # specs/sglang/slots.yaml:46
     ngram_column_starts: Tensor | None
     """[requests]: where the tokens of a request begin."""
-    # specs/sglang/slots.yaml:48
+    # specs/sglang/slots.yaml:49
     ngram_req_lens: Tensor | None
     """[requests]: tokens of a request to look up."""
-    # specs/sglang/slots.yaml:51
+    # specs/sglang/slots.yaml:52
+    ngram_out_column_starts: Tensor | None
+    """[requests]: where the tokens that are written begin."""
+    # specs/sglang/slots.yaml:55
+    ngram_out_req_lens: Tensor | None
+    """[requests]: tokens of a request to write."""
+    # specs/sglang/slots.yaml:58
+    ngram_skip_update: Tensor | None
+    """[requests]: whether the table is left as it is."""
+    # specs/sglang/slots.yaml:61
+    canary_request_ids: Tensor | None
+    """[requests]: whose key-value slots are checked."""
+    # specs/sglang/slots.yaml:64
+    canary_bootstrap_rooms: Tensor | None
+    """[requests]: where they came from, -1 for here."""
+    # specs/sglang/slots.yaml:67
+    dllm_input_state: Tensor | None
+    """[tokens, hidden_size]: the states that inputs are prepared from."""
+    # specs/sglang/slots.yaml:70
+    aux_hidden_states: Tensor | None
+    """[tokens, draft_input_size]: what the draft model takes from the target."""
+    # specs/sglang/slots.yaml:74
     global_num_tokens: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
-    # specs/sglang/slots.yaml:54
+    # specs/sglang/slots.yaml:77
     global_num_tokens_for_logprob: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
-    # specs/sglang/slots.yaml:57
+    # specs/sglang/slots.yaml:80
     custom_mask: Tensor
     """[(requests * sequence_fill + tokens) * target_width]: which keys each token sees while a
     graph is captured.
     """
-    # specs/sglang/slots.yaml:60
+    # specs/sglang/slots.yaml:83
     graph_logits: Tensor | None
     """[tokens, vocab_size]: logits of every row of a graph."""
-    # specs/sglang/slots.yaml:63
+    # specs/sglang/slots.yaml:86
     pipeline_hidden_states: Tensor | None
     """[proxy_tokens, hidden_size * residual_streams]: what the previous pipeline rank computed."""
-    # specs/sglang/slots.yaml:66
+    # specs/sglang/slots.yaml:89
     pipeline_residual: Tensor | None
     """[proxy_tokens, hidden_size]: its residual stream."""
-    # specs/sglang/slots.yaml:212
-    num_token_non_padded: Tensor
-    """[1]: rows that are real; expert routing skips the rest."""
-    # specs/sglang/slots.yaml:216
+    # specs/sglang/slots.yaml:316
+    num_token_non_padded: Tensor | None
+    """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
+    rest.
+    """
+    # specs/sglang/slots.yaml:326
     first_num_token_non_padded: Tensor | None
     """[1]: the same of the first of two batches that overlap."""
-    # specs/sglang/slots.yaml:219
+    # specs/sglang/slots.yaml:329
     second_num_token_non_padded: Tensor | None
     """[1]: and of the second."""
+    # specs/sglang/backends/dsa.yaml:15
+    dsa_page_table: Tensor | None
+    """[tokens, dsa_columns]: slots or pages of the sequence of each token."""
+    # specs/sglang/backends/dsa.yaml:18
+    dsa_cache_seqlens: Tensor | None
+    """[tokens]: keys that each token sees."""
+    # specs/sglang/backends/dsa.yaml:20
+    dsa_kv_indptr: Tensor | None
+    """[requests + 1]: where the selected keys of each request begin."""
+    # specs/sglang/backends/dsa.yaml:23
+    dsa_kv_indices: Tensor | None
+    """[requests, dsa_index_topk]: slots of the selected keys."""
+    # specs/sglang/backends/flashinfer.yaml:16
+    flashinfer_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/flashinfer.yaml:19
+    flashinfer_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/flashinfer.yaml:21
+    flashinfer_last_page_len: Tensor | None
+    """[requests]: keys on its last page."""
+    # specs/sglang/backends/flashinfer.yaml:23
+    flashinfer_second_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin for the second wrapper."""
+    # specs/sglang/backends/flashinfer.yaml:26
+    flashinfer_second_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/flashinfer.yaml:35
+    flashinfer_kv_indices: Tensor | None
+    """[requests, sequence_limit]: slots of all keys, those of one request behind those of
+    another.
+    """
+    # specs/sglang/backends/flashinfer.yaml:38
+    flashinfer_second_kv_indices: Tensor | None
+    """[requests, sequence_limit]: the same for the second wrapper."""
+    # specs/sglang/backends/flashinfer.yaml:41
+    flashinfer_window_cache_loc: Tensor | None
+    """[tokens]: slots to write in the pool of layers with a window."""
+    # specs/sglang/backends/flashinfer.yaml:45
+    flashinfer_mask_indptr: Tensor | None
+    """[requests + 1]: where the mask of each request begins."""
+    # specs/sglang/backends/flashinfer.yaml:48
+    flashinfer_custom_mask: Tensor | None
+    """[tokens, context_length]: which keys each token sees."""
+    # specs/sglang/backends/hybrid_linear.yaml:8
+    linear_state_indices: Tensor | None
+    """[requests]: where the state of each request lies, -1 in a row without a request."""
+    # specs/sglang/backends/hybrid_linear.yaml:11
+    linear_query_start: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/hybrid_linear.yaml:13
+    linear_verify_indices: Tensor | None
+    """[requests]: where the states of a verify are put aside."""
+    # specs/sglang/backends/hybrid_linear.yaml:23
+    linear_next_token: Tensor | None
+    """[requests, target_width]: the first token that follows each, -1 for none."""
+    # specs/sglang/backends/hybrid_linear.yaml:26
+    linear_next_sibling: Tensor | None
+    """[requests, target_width]: the next token beside each, -1 for none."""
+    # specs/sglang/backends/hybrid_linear.yaml:29
+    linear_parent: Tensor | None
+    """[requests, target_width]: the token that each follows, -1 for none."""
+    # specs/sglang/backends/mla.yaml:19
+    mla_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/mla.yaml:22
+    mla_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/mla.yaml:30
+    mla_kv_indices: Tensor | None
+    """[requests, sequence_limit]: slots of all keys, those of one request behind those of
+    another.
+    """
+    # specs/sglang/backends/mla.yaml:33
+    mla_kv_lens: Tensor | None
+    """[requests]: keys of each request."""
+    # specs/sglang/backends/mla.yaml:34
+    mla_kv_indptr_cpu: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/mla.yaml:37
+    mla_qo_indptr_cpu: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/mla.yaml:40
+    mla_kv_lens_cpu: Tensor | None
+    """[requests]: keys of each request."""
+    # specs/sglang/backends/mla.yaml:48
+    mla_block_table: Tensor | None
+    """[requests, mla_blocks]: pages of each sequence, -1 behind its end."""
+    # specs/sglang/backends/mla.yaml:51
+    mla_padded_q: Tensor | None
+    """[tokens, attention_heads, mla_latent_size]: queries of each request in full width."""
+    # specs/sglang/backends/mla.yaml:54
+    mla_unpadded_output: Tensor | None
+    """[tokens, attention_heads, mla_output_size]: what they come to without the padding."""
+    # specs/sglang/backends/page_tables.yaml:20
+    page_table: Tensor | None
+    """[requests, table_columns]: pages of each sequence."""
+    # specs/sglang/backends/page_tables.yaml:22
+    window_page_table: Tensor | None
+    """[requests, table_columns]: the same in the pool of layers with a window."""
+    # specs/sglang/backends/page_tables.yaml:25
+    encoder_page_table: Tensor | None
+    """[requests, max_source_positions]: slots of what the encoder has read."""
+    # specs/sglang/backends/page_tables.yaml:28
+    cache_seqlens: Tensor | None
+    """[requests]: tokens of each sequence."""
+    # specs/sglang/backends/page_tables.yaml:30
+    cu_seqlens_q: Tensor | None
+    """[requests + 1]: where the queries of each request begin."""
+    # specs/sglang/backends/page_tables.yaml:33
+    cu_seqlens_k: Tensor | None
+    """[requests + 1]: where its keys begin."""
+    # specs/sglang/backends/page_tables.yaml:35
+    scheduler_metadata: Tensor | None
+    """[4 * align_up(requests, 4) + 1]: how the kernel divides its work."""
+    # specs/sglang/backends/page_tables.yaml:38
+    strided_indices: Tensor | None
+    """[context_pages]: the first token of each page."""
+    # specs/sglang/backends/page_tables.yaml:49
+    tree_page_table: Tensor | None
+    """[tokens, target_width]: slots of the tokens before each in its tree."""
+    # specs/sglang/backends/page_tables.yaml:52
+    tree_cache_seqlens: Tensor | None
+    """[tokens]: how many these are."""
+    # specs/sglang/backends/page_tables.yaml:55
+    tree_window_page_table: Tensor | None
+    """[tokens, context_length + target_width]: slots of all that each sees, where layers have a
+    window.
+    """
+    # specs/sglang/backends/page_tables.yaml:65
+    all_token_page_table: Tensor | None
+    """[tokens, table_columns]: pages of each token's sequence."""
+    # specs/sglang/backends/triton.yaml:11
+    triton_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/triton.yaml:14
+    triton_window_kv_indptr: Tensor | None
+    """[requests + 1]: where those in its window begin."""
+    # specs/sglang/backends/triton.yaml:17
+    triton_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/triton.yaml:19
+    triton_mask_indptr: Tensor | None
+    """[requests + 1]: where its mask begins."""
+    # specs/sglang/backends/triton.yaml:27
+    triton_kv_indices: Tensor | None
+    """[requests, sequence_limit]: slots of all keys, those of one request behind those of
+    another.
+    """
+    # specs/sglang/backends/triton.yaml:31
+    triton_window_kv_indices: Tensor | None
+    """[tokens, sliding_window]: slots of those in the window."""
+    # specs/sglang/backends/triton.yaml:35
+    triton_window_cache_loc: Tensor | None
+    """[tokens]: slots to write in the pool of layers with a window."""
+    # specs/sglang/backends/triton.yaml:39
+    triton_num_kv_splits: Tensor | None
+    """[tokens]: parts of each sequence."""
+    # specs/sglang/backends/triton.yaml:59
+    triton_attn_logits: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits, value_head_size]: what each part of a sequence
+    comes to.
+    """
+    # specs/sglang/backends/triton.yaml:62
+    triton_attn_lse: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits]: and its weight."""
 
     @classmethod
     def layout(
@@ -203,114 +336,8 @@ class DecodeGraphTargetRegistry:
                 torch.int32,
             ),
             SlotShape("custom_mask", (capacities.custom_mask_0,), torch.bool),
-            SlotShape("num_token_non_padded", (1,), torch.int32),
         ]
-        if config.has_tables:
-            compute_slots.append(
-                SlotShape("page_table", (capacities.requests, config.context_pages), torch.int32)
-            )
-        if config.has_tables:
-            compute_slots.append(SlotShape("cache_seqlens", (capacities.requests,), torch.int32))
-        if config.has_tables:
-            compute_slots.append(
-                SlotShape("cu_seqlens_q", (capacities.cu_seqlens_q_0,), torch.int32)
-            )
-        if config.has_tables:
-            compute_slots.append(
-                SlotShape("cu_seqlens_k", (capacities.cu_seqlens_k_0,), torch.int32)
-            )
-        if config.has_verify_mask:
-            compute_slots.append(SlotShape("verify_mask", (capacities.verify_mask_0,), torch.bool))
-        if config.has_triton_tables:
-            compute_slots.append(
-                SlotShape("triton_kv_indptr", (capacities.triton_kv_indptr_0,), torch.int32)
-            )
-        if config.has_triton_tables:
-            compute_slots.append(
-                SlotShape("triton_qo_indptr", (capacities.triton_qo_indptr_0,), torch.int64)
-            )
-        if config.has_triton_tables:
-            compute_slots.append(
-                SlotShape("triton_mask_indptr", (capacities.triton_mask_indptr_0,), torch.int64)
-            )
-        if config.has_triton_tables:
-            compute_slots.append(
-                SlotShape("triton_kv_indices", (capacities.triton_kv_indices_0,), torch.int64)
-            )
-        if config.has_triton_tables:
-            compute_slots.append(
-                SlotShape(
-                    "triton_attn_logits",
-                    (
-                        capacities.tokens,
-                        config.attention_heads,
-                        present(config.triton_kv_splits),
-                        config.value_head_size,
-                    ),
-                    torch.float32,
-                )
-            )
-        if config.has_triton_tables:
-            compute_slots.append(
-                SlotShape(
-                    "triton_attn_lse",
-                    (capacities.tokens, config.attention_heads, present(config.triton_kv_splits)),
-                    torch.float32,
-                )
-            )
-        if config.has_triton_tables:
-            compute_slots.append(
-                SlotShape("triton_num_kv_splits", (capacities.tokens,), torch.int32)
-            )
-        if config.has_flashinfer_tables:
-            compute_slots.append(
-                SlotShape("flashinfer_kv_indptr", (capacities.flashinfer_kv_indptr_0,), torch.int32)
-            )
-        if config.has_flashinfer_tables:
-            compute_slots.append(
-                SlotShape("flashinfer_qo_indptr", (capacities.flashinfer_qo_indptr_0,), torch.int32)
-            )
-        if config.has_flashinfer_tables:
-            compute_slots.append(
-                SlotShape("flashinfer_last_page_len", (capacities.requests,), torch.int32)
-            )
-        if config.has_flashinfer_tables:
-            compute_slots.append(
-                SlotShape(
-                    "flashinfer_kv_indices", (capacities.flashinfer_kv_indices_0,), torch.int32
-                )
-            )
-        if config.has_flashinfer_tables and config.is_encoder_decoder:
-            compute_slots.append(
-                SlotShape(
-                    "flashinfer_cross_kv_indptr",
-                    (capacities.flashinfer_cross_kv_indptr_0,),
-                    torch.int32,
-                )
-            )
-        if config.has_flashinfer_tables and config.is_encoder_decoder:
-            compute_slots.append(
-                SlotShape(
-                    "flashinfer_cross_qo_indptr",
-                    (capacities.flashinfer_cross_qo_indptr_0,),
-                    torch.int32,
-                )
-            )
-        if config.has_flashinfer_tables and config.is_encoder_decoder:
-            compute_slots.append(
-                SlotShape(
-                    "flashinfer_cross_kv_indices",
-                    (capacities.flashinfer_cross_kv_indices_0,),
-                    torch.int32,
-                )
-            )
-        if config.has_flashinfer_tables:
-            compute_slots.append(
-                SlotShape(
-                    "flashinfer_custom_mask", (capacities.flashinfer_custom_mask_0,), torch.uint8
-                )
-            )
-        if config.has_flashinfer_tables:
+        if config.has_flashinfer:
             compute_slots.append(
                 SlotShape(
                     "flashinfer_workspace",
@@ -326,8 +353,25 @@ class DecodeGraphTargetRegistry:
                     (torch.float32 if device.type == "cpu" else torch.bfloat16),
                 )
             )
+        if config.speculative and (
+            config.attention_backend
+            in (AttentionBackend.FA3, AttentionBackend.FA4, AttentionBackend.TRITON)
+        ):
+            compute_slots.append(
+                SlotShape(
+                    "verify_mask",
+                    (capacities.requests * config.target_width * config.mask_width,),
+                    torch.bool,
+                )
+            )
         if config.is_encoder_decoder:
-            compute_slots.append(SlotShape("encoder_lens", (capacities.requests,), torch.int32))
+            compute_slots.append(
+                SlotShape(
+                    "encoder_lens",
+                    (capacities.requests,),
+                    (torch.int64 if device.type == "cpu" else torch.int32),
+                )
+            )
         if config.tracks_mamba:
             compute_slots.append(
                 SlotShape("mamba_track_indices", (capacities.requests,), torch.int64)
@@ -340,6 +384,40 @@ class DecodeGraphTargetRegistry:
             )
         if config.ngram_embedding:
             compute_slots.append(SlotShape("ngram_req_lens", (capacities.requests,), torch.int32))
+        if config.ngram_embedding:
+            compute_slots.append(
+                SlotShape("ngram_out_column_starts", (capacities.requests,), torch.int32)
+            )
+        if config.ngram_embedding:
+            compute_slots.append(
+                SlotShape("ngram_out_req_lens", (capacities.requests,), torch.int32)
+            )
+        if config.ngram_embedding:
+            compute_slots.append(SlotShape("ngram_skip_update", (capacities.requests,), torch.bool))
+        if config.kv_canary:
+            compute_slots.append(
+                SlotShape("canary_request_ids", (capacities.requests,), torch.int64)
+            )
+        if config.kv_canary:
+            compute_slots.append(
+                SlotShape("canary_bootstrap_rooms", (capacities.requests,), torch.int64)
+            )
+        if config.prepares_dllm_inputs:
+            compute_slots.append(
+                SlotShape(
+                    "dllm_input_state",
+                    (capacities.tokens, config.hidden_size),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.has_block_graph:
+            compute_slots.append(
+                SlotShape(
+                    "aux_hidden_states",
+                    (capacities.tokens, present(config.draft_input_size)),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
         if config.enable_decode_graph:
             compute_slots.append(
                 SlotShape("graph_logits", (capacities.tokens, config.vocab_size), torch.float32)
@@ -360,13 +438,289 @@ class DecodeGraphTargetRegistry:
                     (torch.float32 if device.type == "cpu" else torch.bfloat16),
                 )
             )
+        if config.counts_real_tokens:
+            compute_slots.append(SlotShape("num_token_non_padded", (1,), torch.int32))
         if config.enable_two_batch_overlap:
             compute_slots.append(SlotShape("first_num_token_non_padded", (1,), torch.int32))
         if config.enable_two_batch_overlap:
             compute_slots.append(SlotShape("second_num_token_non_padded", (1,), torch.int32))
+        if config.has_dsa:
+            compute_slots.append(
+                SlotShape(
+                    "dsa_page_table", (capacities.tokens, present(config.dsa_columns)), torch.int32
+                )
+            )
+        if config.has_dsa:
+            compute_slots.append(SlotShape("dsa_cache_seqlens", (capacities.tokens,), torch.int32))
+        if config.has_dsa and config.hip:
+            compute_slots.append(
+                SlotShape("dsa_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_dsa and config.hip:
+            compute_slots.append(
+                SlotShape(
+                    "dsa_kv_indices",
+                    (capacities.requests, present(config.dsa_index_topk)),
+                    torch.int32,
+                )
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_qo_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_last_page_len", (capacities.requests,), torch.int32)
+            )
+        if config.has_flashinfer and config.has_second_wrapper:
+            compute_slots.append(
+                SlotShape("flashinfer_second_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer and config.has_second_wrapper:
+            compute_slots.append(
+                SlotShape("flashinfer_second_qo_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_kv_indices",
+                    (capacities.requests, config.sequence_limit),
+                    torch.int32,
+                )
+            )
+        if config.has_flashinfer and config.has_second_wrapper:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_second_kv_indices",
+                    (capacities.requests, config.sequence_limit),
+                    torch.int32,
+                )
+            )
+        if config.has_flashinfer and config.has_window:
+            compute_slots.append(
+                SlotShape("flashinfer_window_cache_loc", (capacities.tokens,), torch.int64)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_mask_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_custom_mask",
+                    (capacities.tokens, config.context_length),
+                    torch.uint8,
+                )
+            )
+        if config.hybrid_linear:
+            compute_slots.append(
+                SlotShape("linear_state_indices", (capacities.requests,), torch.int32)
+            )
+        if config.hybrid_linear:
+            compute_slots.append(
+                SlotShape("linear_query_start", (capacities.requests + 1,), torch.int32)
+            )
+        if config.hybrid_linear and config.speculative:
+            compute_slots.append(
+                SlotShape("linear_verify_indices", (capacities.requests,), torch.int32)
+            )
+        if config.hybrid_linear and config.drafts_trees:
+            compute_slots.append(
+                SlotShape(
+                    "linear_next_token", (capacities.requests, config.target_width), torch.int64
+                )
+            )
+        if config.hybrid_linear and config.drafts_trees:
+            compute_slots.append(
+                SlotShape(
+                    "linear_next_sibling", (capacities.requests, config.target_width), torch.int64
+                )
+            )
+        if config.hybrid_linear and config.drafts_trees:
+            compute_slots.append(
+                SlotShape("linear_parent", (capacities.requests, config.target_width), torch.int64)
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape("mla_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape("mla_qo_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape(
+                    "mla_kv_indices", (capacities.requests, config.sequence_limit), torch.int32
+                )
+            )
+        if config.has_mla:
+            compute_slots.append(SlotShape("mla_kv_lens", (capacities.requests,), torch.int32))
+        if config.attention_backend == AttentionBackend.TRTLLM_MLA:
+            compute_slots.append(
+                SlotShape("mla_block_table", (capacities.requests, config.mla_blocks), torch.int32)
+            )
+        if config.attention_backend == AttentionBackend.TRTLLM_MLA:
+            compute_slots.append(
+                SlotShape(
+                    "mla_padded_q",
+                    (capacities.tokens, config.attention_heads, present(config.mla_latent_size)),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.attention_backend == AttentionBackend.TRTLLM_MLA:
+            compute_slots.append(
+                SlotShape(
+                    "mla_unpadded_output",
+                    (capacities.tokens, config.attention_heads, present(config.mla_output_size)),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.has_page_tables:
+            compute_slots.append(
+                SlotShape("page_table", (capacities.requests, config.table_columns), torch.int32)
+            )
+        if config.has_page_tables and config.has_window:
+            compute_slots.append(
+                SlotShape(
+                    "window_page_table", (capacities.requests, config.table_columns), torch.int32
+                )
+            )
+        if config.has_page_tables and config.is_encoder_decoder:
+            compute_slots.append(
+                SlotShape(
+                    "encoder_page_table",
+                    (capacities.requests, present(config.max_source_positions)),
+                    torch.int32,
+                )
+            )
+        if config.has_page_tables:
+            compute_slots.append(SlotShape("cache_seqlens", (capacities.requests,), torch.int32))
+        if config.has_page_tables:
+            compute_slots.append(SlotShape("cu_seqlens_q", (capacities.requests + 1,), torch.int32))
+        if config.has_page_tables:
+            compute_slots.append(SlotShape("cu_seqlens_k", (capacities.requests + 1,), torch.int32))
+        if config.has_page_tables and config.attention_backend == AttentionBackend.FA3:
+            compute_slots.append(
+                SlotShape(
+                    "scheduler_metadata", (4 * align_up(capacities.requests, 4) + 1,), torch.int32
+                )
+            )
+        if config.has_page_tables:
+            compute_slots.append(SlotShape("strided_indices", (config.context_pages,), torch.int64))
+        if (
+            config.has_page_tables
+            and config.drafts_trees
+            and config.attention_backend != AttentionBackend.TRTLLM_MHA
+        ):
+            compute_slots.append(
+                SlotShape("tree_page_table", (capacities.tokens, config.target_width), torch.int32)
+            )
+        if (
+            config.has_page_tables
+            and config.drafts_trees
+            and config.attention_backend != AttentionBackend.TRTLLM_MHA
+        ):
+            compute_slots.append(SlotShape("tree_cache_seqlens", (capacities.tokens,), torch.int32))
+        if (
+            config.has_page_tables
+            and config.drafts_trees
+            and config.attention_backend != AttentionBackend.TRTLLM_MHA
+            and config.has_window
+        ):
+            compute_slots.append(
+                SlotShape(
+                    "tree_window_page_table",
+                    (capacities.tokens, config.context_length + config.target_width),
+                    torch.int32,
+                )
+            )
+        if (
+            config.attention_backend == AttentionBackend.TRTLLM_MHA
+            and config.speculative
+            and config.encoder_only_layers
+        ):
+            compute_slots.append(
+                SlotShape(
+                    "all_token_page_table", (capacities.tokens, config.table_columns), torch.int32
+                )
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_triton and config.has_window:
+            compute_slots.append(
+                SlotShape("triton_window_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_qo_indptr", (capacities.requests + 1,), torch.int64)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_mask_indptr", (capacities.requests + 1,), torch.int64)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape(
+                    "triton_kv_indices", (capacities.requests, config.sequence_limit), torch.int64
+                )
+            )
+        if config.has_triton and config.has_window:
+            compute_slots.append(
+                SlotShape(
+                    "triton_window_kv_indices",
+                    (capacities.tokens, config.sliding_window),
+                    torch.int64,
+                )
+            )
+        if config.has_triton and config.has_window:
+            compute_slots.append(
+                SlotShape("triton_window_cache_loc", (capacities.tokens,), torch.int64)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_num_kv_splits", (capacities.tokens,), torch.int32)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape(
+                    "triton_attn_logits",
+                    (
+                        capacities.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                    torch.float32,
+                )
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape(
+                    "triton_attn_lse",
+                    (capacities.tokens, config.attention_heads, present(config.triton_kv_splits)),
+                    torch.float32,
+                )
+            )
         host_slots: list[SlotShape] = [
             SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
         ]
+        if config.has_mla:
+            host_slots.append(
+                SlotShape("mla_kv_indptr_cpu", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_mla:
+            host_slots.append(
+                SlotShape("mla_qo_indptr_cpu", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_mla:
+            host_slots.append(SlotShape("mla_kv_lens_cpu", (capacities.requests,), torch.int32))
         return RunnerLayout.of(compute_slots, host_slots, debug=debug)
 
     @classmethod
@@ -399,55 +753,18 @@ class DecodeGraphTargetRegistry:
         host = regions.host
         return cls(
             regions=regions,
-            page_table=compute.slot("page_table") if config.has_tables else None,
-            cache_seqlens=compute.slot("cache_seqlens") if config.has_tables else None,
-            cu_seqlens_q=compute.slot("cu_seqlens_q") if config.has_tables else None,
-            cu_seqlens_k=compute.slot("cu_seqlens_k") if config.has_tables else None,
-            verify_mask=compute.slot("verify_mask") if config.has_verify_mask else None,
-            triton_kv_indptr=compute.slot("triton_kv_indptr") if config.has_triton_tables else None,
-            triton_qo_indptr=compute.slot("triton_qo_indptr") if config.has_triton_tables else None,
-            triton_mask_indptr=compute.slot("triton_mask_indptr")
-            if config.has_triton_tables
-            else None,
-            triton_kv_indices=compute.slot("triton_kv_indices")
-            if config.has_triton_tables
-            else None,
-            triton_attn_logits=compute.slot("triton_attn_logits")
-            if config.has_triton_tables
-            else None,
-            triton_attn_lse=compute.slot("triton_attn_lse") if config.has_triton_tables else None,
-            triton_num_kv_splits=compute.slot("triton_num_kv_splits")
-            if config.has_triton_tables
-            else None,
-            flashinfer_kv_indptr=compute.slot("flashinfer_kv_indptr")
-            if config.has_flashinfer_tables
-            else None,
-            flashinfer_qo_indptr=compute.slot("flashinfer_qo_indptr")
-            if config.has_flashinfer_tables
-            else None,
-            flashinfer_last_page_len=compute.slot("flashinfer_last_page_len")
-            if config.has_flashinfer_tables
-            else None,
-            flashinfer_kv_indices=compute.slot("flashinfer_kv_indices")
-            if config.has_flashinfer_tables
-            else None,
-            flashinfer_cross_kv_indptr=compute.slot("flashinfer_cross_kv_indptr")
-            if config.has_flashinfer_tables and config.is_encoder_decoder
-            else None,
-            flashinfer_cross_qo_indptr=compute.slot("flashinfer_cross_qo_indptr")
-            if config.has_flashinfer_tables and config.is_encoder_decoder
-            else None,
-            flashinfer_cross_kv_indices=compute.slot("flashinfer_cross_kv_indices")
-            if config.has_flashinfer_tables and config.is_encoder_decoder
-            else None,
-            flashinfer_custom_mask=compute.slot("flashinfer_custom_mask")
-            if config.has_flashinfer_tables
-            else None,
             flashinfer_workspace=compute.slot("flashinfer_workspace")
-            if config.has_flashinfer_tables
+            if config.has_flashinfer
             else None,
             graph_input_embeds=compute.slot("graph_input_embeds")
             if config.enable_decode_graph
+            else None,
+            verify_mask=compute.slot("verify_mask")
+            if config.speculative
+            and (
+                config.attention_backend
+                in (AttentionBackend.FA3, AttentionBackend.FA4, AttentionBackend.TRITON)
+            )
             else None,
             input_ids=compute.slot("input_ids"),
             positions=compute.slot("positions"),
@@ -464,6 +781,21 @@ class DecodeGraphTargetRegistry:
             if config.ngram_embedding
             else None,
             ngram_req_lens=compute.slot("ngram_req_lens") if config.ngram_embedding else None,
+            ngram_out_column_starts=compute.slot("ngram_out_column_starts")
+            if config.ngram_embedding
+            else None,
+            ngram_out_req_lens=compute.slot("ngram_out_req_lens")
+            if config.ngram_embedding
+            else None,
+            ngram_skip_update=compute.slot("ngram_skip_update") if config.ngram_embedding else None,
+            canary_request_ids=compute.slot("canary_request_ids") if config.kv_canary else None,
+            canary_bootstrap_rooms=compute.slot("canary_bootstrap_rooms")
+            if config.kv_canary
+            else None,
+            dllm_input_state=compute.slot("dllm_input_state")
+            if config.prepares_dllm_inputs
+            else None,
+            aux_hidden_states=compute.slot("aux_hidden_states") if config.has_block_graph else None,
             global_num_tokens=compute.slot("global_num_tokens"),
             global_num_tokens_for_logprob=compute.slot("global_num_tokens_for_logprob"),
             custom_mask=compute.slot("custom_mask"),
@@ -472,14 +804,137 @@ class DecodeGraphTargetRegistry:
             if config.pp_size > 1
             else None,
             pipeline_residual=compute.slot("pipeline_residual") if config.pp_size > 1 else None,
-            num_token_non_padded=compute.slot("num_token_non_padded"),
+            num_token_non_padded=compute.slot("num_token_non_padded")
+            if config.counts_real_tokens
+            else None,
             first_num_token_non_padded=compute.slot("first_num_token_non_padded")
             if config.enable_two_batch_overlap
             else None,
             second_num_token_non_padded=compute.slot("second_num_token_non_padded")
             if config.enable_two_batch_overlap
             else None,
+            dsa_page_table=compute.slot("dsa_page_table") if config.has_dsa else None,
+            dsa_cache_seqlens=compute.slot("dsa_cache_seqlens") if config.has_dsa else None,
+            dsa_kv_indptr=compute.slot("dsa_kv_indptr") if config.has_dsa and config.hip else None,
+            dsa_kv_indices=compute.slot("dsa_kv_indices")
+            if config.has_dsa and config.hip
+            else None,
+            flashinfer_kv_indptr=compute.slot("flashinfer_kv_indptr")
+            if config.has_flashinfer
+            else None,
+            flashinfer_qo_indptr=compute.slot("flashinfer_qo_indptr")
+            if config.has_flashinfer
+            else None,
+            flashinfer_last_page_len=compute.slot("flashinfer_last_page_len")
+            if config.has_flashinfer
+            else None,
+            flashinfer_second_kv_indptr=compute.slot("flashinfer_second_kv_indptr")
+            if config.has_flashinfer and config.has_second_wrapper
+            else None,
+            flashinfer_second_qo_indptr=compute.slot("flashinfer_second_qo_indptr")
+            if config.has_flashinfer and config.has_second_wrapper
+            else None,
+            flashinfer_kv_indices=compute.slot("flashinfer_kv_indices")
+            if config.has_flashinfer
+            else None,
+            flashinfer_second_kv_indices=compute.slot("flashinfer_second_kv_indices")
+            if config.has_flashinfer and config.has_second_wrapper
+            else None,
+            flashinfer_window_cache_loc=compute.slot("flashinfer_window_cache_loc")
+            if config.has_flashinfer and config.has_window
+            else None,
+            flashinfer_mask_indptr=compute.slot("flashinfer_mask_indptr")
+            if config.has_flashinfer
+            else None,
+            flashinfer_custom_mask=compute.slot("flashinfer_custom_mask")
+            if config.has_flashinfer
+            else None,
+            linear_state_indices=compute.slot("linear_state_indices")
+            if config.hybrid_linear
+            else None,
+            linear_query_start=compute.slot("linear_query_start") if config.hybrid_linear else None,
+            linear_verify_indices=compute.slot("linear_verify_indices")
+            if config.hybrid_linear and config.speculative
+            else None,
+            linear_next_token=compute.slot("linear_next_token")
+            if config.hybrid_linear and config.drafts_trees
+            else None,
+            linear_next_sibling=compute.slot("linear_next_sibling")
+            if config.hybrid_linear and config.drafts_trees
+            else None,
+            linear_parent=compute.slot("linear_parent")
+            if config.hybrid_linear and config.drafts_trees
+            else None,
+            mla_kv_indptr=compute.slot("mla_kv_indptr") if config.has_mla else None,
+            mla_qo_indptr=compute.slot("mla_qo_indptr") if config.has_mla else None,
+            mla_kv_indices=compute.slot("mla_kv_indices") if config.has_mla else None,
+            mla_kv_lens=compute.slot("mla_kv_lens") if config.has_mla else None,
+            mla_block_table=compute.slot("mla_block_table")
+            if config.attention_backend == AttentionBackend.TRTLLM_MLA
+            else None,
+            mla_padded_q=compute.slot("mla_padded_q")
+            if config.attention_backend == AttentionBackend.TRTLLM_MLA
+            else None,
+            mla_unpadded_output=compute.slot("mla_unpadded_output")
+            if config.attention_backend == AttentionBackend.TRTLLM_MLA
+            else None,
+            page_table=compute.slot("page_table") if config.has_page_tables else None,
+            window_page_table=compute.slot("window_page_table")
+            if config.has_page_tables and config.has_window
+            else None,
+            encoder_page_table=compute.slot("encoder_page_table")
+            if config.has_page_tables and config.is_encoder_decoder
+            else None,
+            cache_seqlens=compute.slot("cache_seqlens") if config.has_page_tables else None,
+            cu_seqlens_q=compute.slot("cu_seqlens_q") if config.has_page_tables else None,
+            cu_seqlens_k=compute.slot("cu_seqlens_k") if config.has_page_tables else None,
+            scheduler_metadata=compute.slot("scheduler_metadata")
+            if config.has_page_tables and config.attention_backend == AttentionBackend.FA3
+            else None,
+            strided_indices=compute.slot("strided_indices") if config.has_page_tables else None,
+            tree_page_table=compute.slot("tree_page_table")
+            if config.has_page_tables
+            and config.drafts_trees
+            and config.attention_backend != AttentionBackend.TRTLLM_MHA
+            else None,
+            tree_cache_seqlens=compute.slot("tree_cache_seqlens")
+            if config.has_page_tables
+            and config.drafts_trees
+            and config.attention_backend != AttentionBackend.TRTLLM_MHA
+            else None,
+            tree_window_page_table=compute.slot("tree_window_page_table")
+            if config.has_page_tables
+            and config.drafts_trees
+            and config.attention_backend != AttentionBackend.TRTLLM_MHA
+            and config.has_window
+            else None,
+            all_token_page_table=compute.slot("all_token_page_table")
+            if config.attention_backend == AttentionBackend.TRTLLM_MHA
+            and config.speculative
+            and config.encoder_only_layers
+            else None,
+            triton_kv_indptr=compute.slot("triton_kv_indptr") if config.has_triton else None,
+            triton_window_kv_indptr=compute.slot("triton_window_kv_indptr")
+            if config.has_triton and config.has_window
+            else None,
+            triton_qo_indptr=compute.slot("triton_qo_indptr") if config.has_triton else None,
+            triton_mask_indptr=compute.slot("triton_mask_indptr") if config.has_triton else None,
+            triton_kv_indices=compute.slot("triton_kv_indices") if config.has_triton else None,
+            triton_window_kv_indices=compute.slot("triton_window_kv_indices")
+            if config.has_triton and config.has_window
+            else None,
+            triton_window_cache_loc=compute.slot("triton_window_cache_loc")
+            if config.has_triton and config.has_window
+            else None,
+            triton_num_kv_splits=compute.slot("triton_num_kv_splits")
+            if config.has_triton
+            else None,
+            triton_attn_logits=compute.slot("triton_attn_logits") if config.has_triton else None,
+            triton_attn_lse=compute.slot("triton_attn_lse") if config.has_triton else None,
             seq_lens_cpu=host.slot("seq_lens_cpu"),
+            mla_kv_indptr_cpu=host.slot("mla_kv_indptr_cpu") if config.has_mla else None,
+            mla_qo_indptr_cpu=host.slot("mla_qo_indptr_cpu") if config.has_mla else None,
+            mla_kv_lens_cpu=host.slot("mla_kv_lens_cpu") if config.has_mla else None,
         )
 
     @property
@@ -491,28 +946,9 @@ class DecodeGraphTargetRegistry:
     def slots(self) -> tuple[Tensor, ...]:
         """Every buffer that this configuration has."""
         slots = (
-            self.page_table,
-            self.cache_seqlens,
-            self.cu_seqlens_q,
-            self.cu_seqlens_k,
-            self.verify_mask,
-            self.triton_kv_indptr,
-            self.triton_qo_indptr,
-            self.triton_mask_indptr,
-            self.triton_kv_indices,
-            self.triton_attn_logits,
-            self.triton_attn_lse,
-            self.triton_num_kv_splits,
-            self.flashinfer_kv_indptr,
-            self.flashinfer_qo_indptr,
-            self.flashinfer_last_page_len,
-            self.flashinfer_kv_indices,
-            self.flashinfer_cross_kv_indptr,
-            self.flashinfer_cross_qo_indptr,
-            self.flashinfer_cross_kv_indices,
-            self.flashinfer_custom_mask,
             self.flashinfer_workspace,
             self.graph_input_embeds,
+            self.verify_mask,
             self.input_ids,
             self.positions,
             self.out_cache_loc,
@@ -525,6 +961,13 @@ class DecodeGraphTargetRegistry:
             self.mamba_track_mask,
             self.ngram_column_starts,
             self.ngram_req_lens,
+            self.ngram_out_column_starts,
+            self.ngram_out_req_lens,
+            self.ngram_skip_update,
+            self.canary_request_ids,
+            self.canary_bootstrap_rooms,
+            self.dllm_input_state,
+            self.aux_hidden_states,
             self.global_num_tokens,
             self.global_num_tokens_for_logprob,
             self.custom_mask,
@@ -534,6 +977,58 @@ class DecodeGraphTargetRegistry:
             self.num_token_non_padded,
             self.first_num_token_non_padded,
             self.second_num_token_non_padded,
+            self.dsa_page_table,
+            self.dsa_cache_seqlens,
+            self.dsa_kv_indptr,
+            self.dsa_kv_indices,
+            self.flashinfer_kv_indptr,
+            self.flashinfer_qo_indptr,
+            self.flashinfer_last_page_len,
+            self.flashinfer_second_kv_indptr,
+            self.flashinfer_second_qo_indptr,
+            self.flashinfer_kv_indices,
+            self.flashinfer_second_kv_indices,
+            self.flashinfer_window_cache_loc,
+            self.flashinfer_mask_indptr,
+            self.flashinfer_custom_mask,
+            self.linear_state_indices,
+            self.linear_query_start,
+            self.linear_verify_indices,
+            self.linear_next_token,
+            self.linear_next_sibling,
+            self.linear_parent,
+            self.mla_kv_indptr,
+            self.mla_qo_indptr,
+            self.mla_kv_indices,
+            self.mla_kv_lens,
+            self.mla_kv_indptr_cpu,
+            self.mla_qo_indptr_cpu,
+            self.mla_kv_lens_cpu,
+            self.mla_block_table,
+            self.mla_padded_q,
+            self.mla_unpadded_output,
+            self.page_table,
+            self.window_page_table,
+            self.encoder_page_table,
+            self.cache_seqlens,
+            self.cu_seqlens_q,
+            self.cu_seqlens_k,
+            self.scheduler_metadata,
+            self.strided_indices,
+            self.tree_page_table,
+            self.tree_cache_seqlens,
+            self.tree_window_page_table,
+            self.all_token_page_table,
+            self.triton_kv_indptr,
+            self.triton_window_kv_indptr,
+            self.triton_qo_indptr,
+            self.triton_mask_indptr,
+            self.triton_kv_indices,
+            self.triton_window_kv_indices,
+            self.triton_window_cache_loc,
+            self.triton_num_kv_splits,
+            self.triton_attn_logits,
+            self.triton_attn_lse,
         )
         return tuple(slot for slot in slots if slot is not None)
 
@@ -542,50 +1037,12 @@ class DecodeGraphTargetRegistry:
 class DecodeGraphTargetViews:
     """What a batch of one padded shape sees of the buffers."""
 
-    # specs/sglang/backends/target.yaml:4
-    page_table: Tensor | None
-    # specs/sglang/backends/target.yaml:7
-    cache_seqlens: Tensor | None
-    # specs/sglang/backends/target.yaml:10
-    cu_seqlens_q: Tensor | None
-    # specs/sglang/backends/target.yaml:13
-    cu_seqlens_k: Tensor | None
-    # specs/sglang/backends/target.yaml:16
-    verify_mask: Tensor | None
-    # specs/sglang/backends/target.yaml:20
-    triton_kv_indptr: Tensor | None
-    # specs/sglang/backends/target.yaml:23
-    triton_qo_indptr: Tensor | None
-    # specs/sglang/backends/target.yaml:26
-    triton_mask_indptr: Tensor | None
-    # specs/sglang/backends/target.yaml:29
-    triton_kv_indices: Tensor | None
-    # specs/sglang/backends/target.yaml:32
-    triton_attn_logits: Tensor | None
-    # specs/sglang/backends/target.yaml:36
-    triton_attn_lse: Tensor | None
-    # specs/sglang/backends/target.yaml:40
-    triton_num_kv_splits: Tensor | None
-    # specs/sglang/backends/target.yaml:43
-    flashinfer_kv_indptr: Tensor | None
-    # specs/sglang/backends/target.yaml:46
-    flashinfer_qo_indptr: Tensor | None
-    # specs/sglang/backends/target.yaml:49
-    flashinfer_last_page_len: Tensor | None
-    # specs/sglang/backends/target.yaml:52
-    flashinfer_kv_indices: Tensor | None
-    # specs/sglang/backends/target.yaml:55
-    flashinfer_cross_kv_indptr: Tensor | None
-    # specs/sglang/backends/target.yaml:59
-    flashinfer_cross_qo_indptr: Tensor | None
-    # specs/sglang/backends/target.yaml:63
-    flashinfer_cross_kv_indices: Tensor | None
-    # specs/sglang/backends/target.yaml:67
-    flashinfer_custom_mask: Tensor | None
-    # specs/sglang/backends/target.yaml:70
+    # specs/sglang/backends/flashinfer.yaml:67
     flashinfer_workspace: Tensor | None
-    # specs/sglang/backends/target.yaml:74
+    # specs/sglang/backends/prepared.yaml:3
     graph_input_embeds: Tensor | None
+    # specs/sglang/backends/sequences.yaml:31
+    verify_mask: Tensor | None
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     # specs/sglang/slots.yaml:6
@@ -602,32 +1059,150 @@ class DecodeGraphTargetViews:
     seq_lens_cpu: Tensor
     # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None
-    # specs/sglang/slots.yaml:39
+    # specs/sglang/slots.yaml:40
     mamba_track_indices: Tensor | None
-    # specs/sglang/slots.yaml:42
+    # specs/sglang/slots.yaml:43
     mamba_track_mask: Tensor | None
-    # specs/sglang/slots.yaml:45
+    # specs/sglang/slots.yaml:46
     ngram_column_starts: Tensor | None
-    # specs/sglang/slots.yaml:48
+    # specs/sglang/slots.yaml:49
     ngram_req_lens: Tensor | None
-    # specs/sglang/slots.yaml:51
+    # specs/sglang/slots.yaml:52
+    ngram_out_column_starts: Tensor | None
+    # specs/sglang/slots.yaml:55
+    ngram_out_req_lens: Tensor | None
+    # specs/sglang/slots.yaml:58
+    ngram_skip_update: Tensor | None
+    # specs/sglang/slots.yaml:61
+    canary_request_ids: Tensor | None
+    # specs/sglang/slots.yaml:64
+    canary_bootstrap_rooms: Tensor | None
+    # specs/sglang/slots.yaml:67
+    dllm_input_state: Tensor | None
+    # specs/sglang/slots.yaml:70
+    aux_hidden_states: Tensor | None
+    # specs/sglang/slots.yaml:74
     global_num_tokens: Tensor
-    # specs/sglang/slots.yaml:54
+    # specs/sglang/slots.yaml:77
     global_num_tokens_for_logprob: Tensor
-    # specs/sglang/slots.yaml:57
+    # specs/sglang/slots.yaml:80
     custom_mask: Tensor
-    # specs/sglang/slots.yaml:60
+    # specs/sglang/slots.yaml:83
     graph_logits: Tensor | None
-    # specs/sglang/slots.yaml:63
+    # specs/sglang/slots.yaml:86
     pipeline_hidden_states: Tensor | None
-    # specs/sglang/slots.yaml:66
+    # specs/sglang/slots.yaml:89
     pipeline_residual: Tensor | None
-    # specs/sglang/slots.yaml:212
-    num_token_non_padded: Tensor
-    # specs/sglang/slots.yaml:216
+    # specs/sglang/slots.yaml:316
+    num_token_non_padded: Tensor | None
+    # specs/sglang/slots.yaml:326
     first_num_token_non_padded: Tensor | None
-    # specs/sglang/slots.yaml:219
+    # specs/sglang/slots.yaml:329
     second_num_token_non_padded: Tensor | None
+    # specs/sglang/backends/dsa.yaml:15
+    dsa_page_table: Tensor | None
+    # specs/sglang/backends/dsa.yaml:18
+    dsa_cache_seqlens: Tensor | None
+    # specs/sglang/backends/dsa.yaml:20
+    dsa_kv_indptr: Tensor | None
+    # specs/sglang/backends/dsa.yaml:23
+    dsa_kv_indices: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:16
+    flashinfer_kv_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:19
+    flashinfer_qo_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:21
+    flashinfer_last_page_len: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:23
+    flashinfer_second_kv_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:26
+    flashinfer_second_qo_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:35
+    flashinfer_kv_indices: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:38
+    flashinfer_second_kv_indices: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:41
+    flashinfer_window_cache_loc: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:45
+    flashinfer_mask_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:48
+    flashinfer_custom_mask: Tensor | None
+    # specs/sglang/backends/hybrid_linear.yaml:8
+    linear_state_indices: Tensor | None
+    # specs/sglang/backends/hybrid_linear.yaml:11
+    linear_query_start: Tensor | None
+    # specs/sglang/backends/hybrid_linear.yaml:13
+    linear_verify_indices: Tensor | None
+    # specs/sglang/backends/hybrid_linear.yaml:23
+    linear_next_token: Tensor | None
+    # specs/sglang/backends/hybrid_linear.yaml:26
+    linear_next_sibling: Tensor | None
+    # specs/sglang/backends/hybrid_linear.yaml:29
+    linear_parent: Tensor | None
+    # specs/sglang/backends/mla.yaml:19
+    mla_kv_indptr: Tensor | None
+    # specs/sglang/backends/mla.yaml:22
+    mla_qo_indptr: Tensor | None
+    # specs/sglang/backends/mla.yaml:30
+    mla_kv_indices: Tensor | None
+    # specs/sglang/backends/mla.yaml:33
+    mla_kv_lens: Tensor | None
+    # specs/sglang/backends/mla.yaml:34
+    mla_kv_indptr_cpu: Tensor | None
+    # specs/sglang/backends/mla.yaml:37
+    mla_qo_indptr_cpu: Tensor | None
+    # specs/sglang/backends/mla.yaml:40
+    mla_kv_lens_cpu: Tensor | None
+    # specs/sglang/backends/mla.yaml:48
+    mla_block_table: Tensor | None
+    # specs/sglang/backends/mla.yaml:51
+    mla_padded_q: Tensor | None
+    # specs/sglang/backends/mla.yaml:54
+    mla_unpadded_output: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:20
+    page_table: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:22
+    window_page_table: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:25
+    encoder_page_table: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:28
+    cache_seqlens: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:30
+    cu_seqlens_q: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:33
+    cu_seqlens_k: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:35
+    scheduler_metadata: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:38
+    strided_indices: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:49
+    tree_page_table: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:52
+    tree_cache_seqlens: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:55
+    tree_window_page_table: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:65
+    all_token_page_table: Tensor | None
+    # specs/sglang/backends/triton.yaml:11
+    triton_kv_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:14
+    triton_window_kv_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:17
+    triton_qo_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:19
+    triton_mask_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:27
+    triton_kv_indices: Tensor | None
+    # specs/sglang/backends/triton.yaml:31
+    triton_window_kv_indices: Tensor | None
+    # specs/sglang/backends/triton.yaml:35
+    triton_window_cache_loc: Tensor | None
+    # specs/sglang/backends/triton.yaml:39
+    triton_num_kv_splits: Tensor | None
+    # specs/sglang/backends/triton.yaml:59
+    triton_attn_logits: Tensor | None
+    # specs/sglang/backends/triton.yaml:62
+    triton_attn_lse: Tensor | None
 
     @classmethod
     def of(
@@ -635,89 +1210,19 @@ class DecodeGraphTargetViews:
     ) -> DecodeGraphTargetViews:
         """Views of the heads that `rows` padded rows take."""
         return cls(
-            page_table=None
-            if registry.page_table is None
-            else padded_view(registry.page_table, rows.requests, config.context_pages),
-            cache_seqlens=None
-            if registry.cache_seqlens is None
-            else padded_view(registry.cache_seqlens, rows.requests),
-            cu_seqlens_q=None
-            if registry.cu_seqlens_q is None
-            else padded_view(registry.cu_seqlens_q, rows.requests + 1),
-            cu_seqlens_k=None
-            if registry.cu_seqlens_k is None
-            else padded_view(registry.cu_seqlens_k, rows.requests + 1),
-            verify_mask=None
-            if registry.verify_mask is None
-            else clipped_view(
-                registry.verify_mask, rows.requests * config.target_width * config.mask_width
-            ),
-            triton_kv_indptr=None
-            if registry.triton_kv_indptr is None
-            else padded_view(registry.triton_kv_indptr, rows.requests + 1),
-            triton_qo_indptr=None
-            if registry.triton_qo_indptr is None
-            else padded_view(registry.triton_qo_indptr, rows.requests + 1),
-            triton_mask_indptr=None
-            if registry.triton_mask_indptr is None
-            else padded_view(registry.triton_mask_indptr, rows.requests + 1),
-            triton_kv_indices=None
-            if registry.triton_kv_indices is None
-            else padded_view(registry.triton_kv_indices, rows.tokens * config.context_length),
-            triton_attn_logits=None
-            if registry.triton_attn_logits is None
-            else clipped_view(
-                registry.triton_attn_logits,
-                rows.tokens,
-                config.attention_heads,
-                present(config.triton_kv_splits),
-                config.value_head_size,
-            ),
-            triton_attn_lse=None
-            if registry.triton_attn_lse is None
-            else clipped_view(
-                registry.triton_attn_lse,
-                rows.tokens,
-                config.attention_heads,
-                present(config.triton_kv_splits),
-            ),
-            triton_num_kv_splits=None
-            if registry.triton_num_kv_splits is None
-            else padded_view(registry.triton_num_kv_splits, rows.tokens),
-            flashinfer_kv_indptr=None
-            if registry.flashinfer_kv_indptr is None
-            else padded_view(registry.flashinfer_kv_indptr, rows.requests + 1),
-            flashinfer_qo_indptr=None
-            if registry.flashinfer_qo_indptr is None
-            else padded_view(registry.flashinfer_qo_indptr, rows.requests + 1),
-            flashinfer_last_page_len=None
-            if registry.flashinfer_last_page_len is None
-            else padded_view(registry.flashinfer_last_page_len, rows.requests),
-            flashinfer_kv_indices=None
-            if registry.flashinfer_kv_indices is None
-            else padded_view(registry.flashinfer_kv_indices, rows.tokens * config.context_length),
-            flashinfer_cross_kv_indptr=None
-            if registry.flashinfer_cross_kv_indptr is None
-            else padded_view(registry.flashinfer_cross_kv_indptr, rows.requests + 1),
-            flashinfer_cross_qo_indptr=None
-            if registry.flashinfer_cross_qo_indptr is None
-            else padded_view(registry.flashinfer_cross_qo_indptr, rows.requests + 1),
-            flashinfer_cross_kv_indices=None
-            if registry.flashinfer_cross_kv_indices is None
-            else padded_view(
-                registry.flashinfer_cross_kv_indices, rows.tokens * config.context_length
-            ),
-            flashinfer_custom_mask=None
-            if registry.flashinfer_custom_mask is None
-            else padded_view(registry.flashinfer_custom_mask, rows.tokens * config.context_length),
             flashinfer_workspace=None
             if registry.flashinfer_workspace is None
-            else clipped_view(
+            else padded_view(
                 registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)
             ),
             graph_input_embeds=None
             if registry.graph_input_embeds is None
             else padded_view(registry.graph_input_embeds, rows.tokens, config.hidden_size),
+            verify_mask=None
+            if registry.verify_mask is None
+            else clipped_view(
+                registry.verify_mask, rows.requests * config.target_width * config.mask_width
+            ),
             input_ids=padded_view(registry.input_ids, rows.tokens),
             positions=padded_view(registry.positions, rows.tokens),
             out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
@@ -740,6 +1245,29 @@ class DecodeGraphTargetViews:
             ngram_req_lens=None
             if registry.ngram_req_lens is None
             else padded_view(registry.ngram_req_lens, rows.requests),
+            ngram_out_column_starts=None
+            if registry.ngram_out_column_starts is None
+            else padded_view(registry.ngram_out_column_starts, rows.requests),
+            ngram_out_req_lens=None
+            if registry.ngram_out_req_lens is None
+            else padded_view(registry.ngram_out_req_lens, rows.requests),
+            ngram_skip_update=None
+            if registry.ngram_skip_update is None
+            else padded_view(registry.ngram_skip_update, rows.requests),
+            canary_request_ids=None
+            if registry.canary_request_ids is None
+            else padded_view(registry.canary_request_ids, rows.requests),
+            canary_bootstrap_rooms=None
+            if registry.canary_bootstrap_rooms is None
+            else padded_view(registry.canary_bootstrap_rooms, rows.requests),
+            dllm_input_state=None
+            if registry.dllm_input_state is None
+            else padded_view(registry.dllm_input_state, rows.tokens, config.hidden_size),
+            aux_hidden_states=None
+            if registry.aux_hidden_states is None
+            else clipped_view(
+                registry.aux_hidden_states, rows.tokens, present(config.draft_input_size)
+            ),
             global_num_tokens=padded_view(
                 registry.global_num_tokens,
                 config.num_dp_ranks if config.require_mlp_tp_gather else 1,
@@ -754,7 +1282,7 @@ class DecodeGraphTargetViews:
             ),
             graph_logits=None
             if registry.graph_logits is None
-            else clipped_view(registry.graph_logits, rows.tokens, config.vocab_size),
+            else padded_view(registry.graph_logits, rows.tokens, config.vocab_size),
             pipeline_hidden_states=None
             if registry.pipeline_hidden_states is None
             else padded_view(
@@ -765,28 +1293,214 @@ class DecodeGraphTargetViews:
             pipeline_residual=None
             if registry.pipeline_residual is None
             else padded_view(registry.pipeline_residual, rows.proxy_tokens, config.hidden_size),
-            num_token_non_padded=padded_view(registry.num_token_non_padded, 1),
+            num_token_non_padded=None
+            if registry.num_token_non_padded is None
+            else padded_view(registry.num_token_non_padded, 1),
             first_num_token_non_padded=None
             if registry.first_num_token_non_padded is None
             else padded_view(registry.first_num_token_non_padded, 1),
             second_num_token_non_padded=None
             if registry.second_num_token_non_padded is None
             else padded_view(registry.second_num_token_non_padded, 1),
+            dsa_page_table=None
+            if registry.dsa_page_table is None
+            else padded_view(registry.dsa_page_table, rows.tokens, present(config.dsa_columns)),
+            dsa_cache_seqlens=None
+            if registry.dsa_cache_seqlens is None
+            else padded_view(registry.dsa_cache_seqlens, rows.tokens),
+            dsa_kv_indptr=None
+            if registry.dsa_kv_indptr is None
+            else padded_view(registry.dsa_kv_indptr, rows.requests + 1),
+            dsa_kv_indices=None
+            if registry.dsa_kv_indices is None
+            else padded_view(
+                registry.dsa_kv_indices, rows.requests, present(config.dsa_index_topk)
+            ),
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else padded_view(registry.flashinfer_kv_indptr, rows.requests + 1),
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else padded_view(registry.flashinfer_qo_indptr, rows.requests + 1),
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else padded_view(registry.flashinfer_last_page_len, rows.requests),
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else padded_view(registry.flashinfer_second_kv_indptr, rows.requests + 1),
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else padded_view(registry.flashinfer_second_qo_indptr, rows.requests + 1),
+            flashinfer_kv_indices=None
+            if registry.flashinfer_kv_indices is None
+            else padded_view(registry.flashinfer_kv_indices, rows.requests, config.sequence_limit),
+            flashinfer_second_kv_indices=None
+            if registry.flashinfer_second_kv_indices is None
+            else padded_view(
+                registry.flashinfer_second_kv_indices, rows.requests, config.sequence_limit
+            ),
+            flashinfer_window_cache_loc=None
+            if registry.flashinfer_window_cache_loc is None
+            else padded_view(registry.flashinfer_window_cache_loc, rows.tokens),
+            flashinfer_mask_indptr=None
+            if registry.flashinfer_mask_indptr is None
+            else padded_view(registry.flashinfer_mask_indptr, rows.requests + 1),
+            flashinfer_custom_mask=None
+            if registry.flashinfer_custom_mask is None
+            else padded_view(registry.flashinfer_custom_mask, rows.tokens, config.context_length),
+            linear_state_indices=None
+            if registry.linear_state_indices is None
+            else padded_view(registry.linear_state_indices, rows.requests),
+            linear_query_start=None
+            if registry.linear_query_start is None
+            else padded_view(registry.linear_query_start, rows.requests + 1),
+            linear_verify_indices=None
+            if registry.linear_verify_indices is None
+            else padded_view(registry.linear_verify_indices, rows.requests),
+            linear_next_token=None
+            if registry.linear_next_token is None
+            else clipped_view(registry.linear_next_token, rows.requests, config.target_width),
+            linear_next_sibling=None
+            if registry.linear_next_sibling is None
+            else clipped_view(registry.linear_next_sibling, rows.requests, config.target_width),
+            linear_parent=None
+            if registry.linear_parent is None
+            else clipped_view(registry.linear_parent, rows.requests, config.target_width),
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else padded_view(registry.mla_kv_indptr, rows.requests + 1),
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else padded_view(registry.mla_qo_indptr, rows.requests + 1),
+            mla_kv_indices=None
+            if registry.mla_kv_indices is None
+            else padded_view(registry.mla_kv_indices, rows.requests, config.sequence_limit),
+            mla_kv_lens=None
+            if registry.mla_kv_lens is None
+            else padded_view(registry.mla_kv_lens, rows.requests),
+            mla_kv_indptr_cpu=None
+            if registry.mla_kv_indptr_cpu is None
+            else padded_view(registry.mla_kv_indptr_cpu, rows.requests + 1),
+            mla_qo_indptr_cpu=None
+            if registry.mla_qo_indptr_cpu is None
+            else padded_view(registry.mla_qo_indptr_cpu, rows.requests + 1),
+            mla_kv_lens_cpu=None
+            if registry.mla_kv_lens_cpu is None
+            else padded_view(registry.mla_kv_lens_cpu, rows.requests),
+            mla_block_table=None
+            if registry.mla_block_table is None
+            else padded_view(registry.mla_block_table, rows.requests, config.mla_blocks),
+            mla_padded_q=None
+            if registry.mla_padded_q is None
+            else padded_view(
+                registry.mla_padded_q,
+                rows.tokens,
+                config.attention_heads,
+                present(config.mla_latent_size),
+            ),
+            mla_unpadded_output=None
+            if registry.mla_unpadded_output is None
+            else padded_view(
+                registry.mla_unpadded_output,
+                rows.tokens,
+                config.attention_heads,
+                present(config.mla_output_size),
+            ),
+            page_table=None
+            if registry.page_table is None
+            else padded_view(registry.page_table, rows.requests, config.table_columns),
+            window_page_table=None
+            if registry.window_page_table is None
+            else padded_view(registry.window_page_table, rows.requests, config.table_columns),
+            encoder_page_table=None
+            if registry.encoder_page_table is None
+            else padded_view(
+                registry.encoder_page_table, rows.requests, present(config.max_source_positions)
+            ),
+            cache_seqlens=None
+            if registry.cache_seqlens is None
+            else padded_view(registry.cache_seqlens, rows.requests),
+            cu_seqlens_q=None
+            if registry.cu_seqlens_q is None
+            else padded_view(registry.cu_seqlens_q, rows.requests + 1),
+            cu_seqlens_k=None
+            if registry.cu_seqlens_k is None
+            else padded_view(registry.cu_seqlens_k, rows.requests + 1),
+            scheduler_metadata=None
+            if registry.scheduler_metadata is None
+            else padded_view(registry.scheduler_metadata, 4 * align_up(rows.requests, 4) + 1),
+            strided_indices=None
+            if registry.strided_indices is None
+            else padded_view(registry.strided_indices, config.context_pages),
+            tree_page_table=None
+            if registry.tree_page_table is None
+            else clipped_view(registry.tree_page_table, rows.tokens, config.target_width),
+            tree_cache_seqlens=None
+            if registry.tree_cache_seqlens is None
+            else clipped_view(registry.tree_cache_seqlens, rows.tokens),
+            tree_window_page_table=None
+            if registry.tree_window_page_table is None
+            else clipped_view(
+                registry.tree_window_page_table,
+                rows.tokens,
+                config.context_length + config.target_width,
+            ),
+            all_token_page_table=None
+            if registry.all_token_page_table is None
+            else padded_view(registry.all_token_page_table, rows.tokens, config.table_columns),
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else padded_view(registry.triton_kv_indptr, rows.requests + 1),
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else padded_view(registry.triton_window_kv_indptr, rows.requests + 1),
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else padded_view(registry.triton_qo_indptr, rows.requests + 1),
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else padded_view(registry.triton_mask_indptr, rows.requests + 1),
+            triton_kv_indices=None
+            if registry.triton_kv_indices is None
+            else padded_view(registry.triton_kv_indices, rows.requests, config.sequence_limit),
+            triton_window_kv_indices=None
+            if registry.triton_window_kv_indices is None
+            else padded_view(registry.triton_window_kv_indices, rows.tokens, config.sliding_window),
+            triton_window_cache_loc=None
+            if registry.triton_window_cache_loc is None
+            else padded_view(registry.triton_window_cache_loc, rows.tokens),
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else padded_view(registry.triton_num_kv_splits, rows.tokens),
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else padded_view(
+                registry.triton_attn_logits,
+                rows.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else padded_view(
+                registry.triton_attn_lse,
+                rows.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
         )
 
 
-# specs/sglang/runners/draft_extend_graph.yaml:1
+# specs/sglang/runners/dflash_graph.yaml:1
 @dataclass(frozen=True, slots=True)
-class DraftExtendGraphDraftRegistry:
-    """The static buffers of the runner draft_extend_graph of worker draft, each at its capacity."""
+class DflashGraphDraftRegistry:
+    """The static buffers of the runner dflash_graph of worker draft, each at its capacity."""
 
     regions: Regions
-    # specs/sglang/backends/draft.yaml:27
-    draft_extend_page_table: Tensor | None
-    """[requests, context_pages]: pages of each sequence."""
-    # specs/sglang/backends/draft.yaml:30
-    draft_extend_cache_seqlens: Tensor | None
-    """[requests]: tokens of each sequence."""
+    # specs/sglang/backends/flashinfer.yaml:67
+    flashinfer_workspace: Tensor | None
+    """[flashinfer_workspace_bytes]: what its kernels keep between their parts."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     """[tokens]: token ids."""
@@ -808,33 +1522,1407 @@ class DraftExtendGraphDraftRegistry:
     # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:51
+    # specs/sglang/slots.yaml:61
+    canary_request_ids: Tensor | None
+    """[requests]: whose key-value slots are checked."""
+    # specs/sglang/slots.yaml:64
+    canary_bootstrap_rooms: Tensor | None
+    """[requests]: where they came from, -1 for here."""
+    # specs/sglang/slots.yaml:74
     global_num_tokens: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
-    # specs/sglang/slots.yaml:54
+    # specs/sglang/slots.yaml:77
     global_num_tokens_for_logprob: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
-    # specs/sglang/slots.yaml:95
+    # specs/sglang/slots.yaml:80
+    custom_mask: Tensor
+    """[(requests * sequence_fill + tokens) * target_width]: which keys each token sees while a
+    graph is captured.
+    """
+    # specs/sglang/slots.yaml:191
+    block_input_embeds: Tensor | None
+    """[tokens, draft_hidden_size]: embeddings of the block."""
+    # specs/sglang/slots.yaml:194
+    block_proposals: Tensor | None
+    """[requests * proposed_tokens]: the proposed tokens of every block."""
+    # specs/sglang/slots.yaml:197
+    block_local_max: Tensor | None
+    """[requests * proposed_tokens]: the best score among the tokens of this rank."""
+    # specs/sglang/slots.yaml:200
+    block_local_ids: Tensor | None
+    """[requests * proposed_tokens]: and the token that has it."""
+    # specs/sglang/slots.yaml:203
+    block_gathered_max: Tensor | None
+    """[tp_size, requests * proposed_tokens]: the best scores of all ranks."""
+    # specs/sglang/slots.yaml:206
+    block_gathered_ids: Tensor | None
+    """[tp_size, requests * proposed_tokens]: and their tokens."""
+    # specs/sglang/slots.yaml:209
+    block_best_rank: Tensor | None
+    """[1, requests * proposed_tokens]: which rank has the best of all."""
+    # specs/sglang/slots.yaml:212
+    block_selected_ids: Tensor | None
+    """[1, requests * proposed_tokens]: its token."""
+    # specs/sglang/slots.yaml:316
+    num_token_non_padded: Tensor | None
+    """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
+    rest.
+    """
+    # specs/sglang/backends/flashinfer.yaml:16
+    flashinfer_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/flashinfer.yaml:19
+    flashinfer_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/flashinfer.yaml:21
+    flashinfer_last_page_len: Tensor | None
+    """[requests]: keys on its last page."""
+    # specs/sglang/backends/flashinfer.yaml:23
+    flashinfer_second_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin for the second wrapper."""
+    # specs/sglang/backends/flashinfer.yaml:26
+    flashinfer_second_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/flashinfer.yaml:35
+    flashinfer_kv_indices: Tensor | None
+    """[requests, sequence_limit]: slots of all keys, those of one request behind those of
+    another.
+    """
+    # specs/sglang/backends/flashinfer.yaml:38
+    flashinfer_second_kv_indices: Tensor | None
+    """[requests, sequence_limit]: the same for the second wrapper."""
+    # specs/sglang/backends/flashinfer.yaml:41
+    flashinfer_window_cache_loc: Tensor | None
+    """[tokens]: slots to write in the pool of layers with a window."""
+    # specs/sglang/backends/flashinfer.yaml:45
+    flashinfer_mask_indptr: Tensor | None
+    """[requests + 1]: where the mask of each request begins."""
+    # specs/sglang/backends/flashinfer.yaml:48
+    flashinfer_custom_mask: Tensor | None
+    """[tokens, context_length]: which keys each token sees."""
+    # specs/sglang/backends/mla.yaml:19
+    mla_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/mla.yaml:22
+    mla_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/mla.yaml:30
+    mla_kv_indices: Tensor | None
+    """[requests, sequence_limit]: slots of all keys, those of one request behind those of
+    another.
+    """
+    # specs/sglang/backends/mla.yaml:33
+    mla_kv_lens: Tensor | None
+    """[requests]: keys of each request."""
+    # specs/sglang/backends/mla.yaml:34
+    mla_kv_indptr_cpu: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/mla.yaml:37
+    mla_qo_indptr_cpu: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/mla.yaml:40
+    mla_kv_lens_cpu: Tensor | None
+    """[requests]: keys of each request."""
+    # specs/sglang/backends/mla.yaml:48
+    mla_block_table: Tensor | None
+    """[requests, mla_blocks]: pages of each sequence, -1 behind its end."""
+    # specs/sglang/backends/mla.yaml:51
+    mla_padded_q: Tensor | None
+    """[tokens, attention_heads, mla_latent_size]: queries of each request in full width."""
+    # specs/sglang/backends/mla.yaml:54
+    mla_unpadded_output: Tensor | None
+    """[tokens, attention_heads, mla_output_size]: what they come to without the padding."""
+    # specs/sglang/backends/page_tables.yaml:20
+    page_table: Tensor | None
+    """[requests, table_columns]: pages of each sequence."""
+    # specs/sglang/backends/page_tables.yaml:22
+    window_page_table: Tensor | None
+    """[requests, table_columns]: the same in the pool of layers with a window."""
+    # specs/sglang/backends/page_tables.yaml:25
+    encoder_page_table: Tensor | None
+    """[requests, max_source_positions]: slots of what the encoder has read."""
+    # specs/sglang/backends/page_tables.yaml:28
+    cache_seqlens: Tensor | None
+    """[requests]: tokens of each sequence."""
+    # specs/sglang/backends/page_tables.yaml:30
+    cu_seqlens_q: Tensor | None
+    """[requests + 1]: where the queries of each request begin."""
+    # specs/sglang/backends/page_tables.yaml:33
+    cu_seqlens_k: Tensor | None
+    """[requests + 1]: where its keys begin."""
+    # specs/sglang/backends/page_tables.yaml:35
+    scheduler_metadata: Tensor | None
+    """[4 * align_up(requests, 4) + 1]: how the kernel divides its work."""
+    # specs/sglang/backends/page_tables.yaml:38
+    strided_indices: Tensor | None
+    """[context_pages]: the first token of each page."""
+    # specs/sglang/backends/triton.yaml:11
+    triton_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/triton.yaml:14
+    triton_window_kv_indptr: Tensor | None
+    """[requests + 1]: where those in its window begin."""
+    # specs/sglang/backends/triton.yaml:17
+    triton_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/triton.yaml:19
+    triton_mask_indptr: Tensor | None
+    """[requests + 1]: where its mask begins."""
+    # specs/sglang/backends/triton.yaml:27
+    triton_kv_indices: Tensor | None
+    """[requests, sequence_limit]: slots of all keys, those of one request behind those of
+    another.
+    """
+    # specs/sglang/backends/triton.yaml:31
+    triton_window_kv_indices: Tensor | None
+    """[tokens, sliding_window]: slots of those in the window."""
+    # specs/sglang/backends/triton.yaml:35
+    triton_window_cache_loc: Tensor | None
+    """[tokens]: slots to write in the pool of layers with a window."""
+    # specs/sglang/backends/triton.yaml:39
+    triton_num_kv_splits: Tensor | None
+    """[tokens]: parts of each sequence."""
+    # specs/sglang/backends/triton.yaml:59
+    triton_attn_logits: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits, value_head_size]: what each part of a sequence
+    comes to.
+    """
+    # specs/sglang/backends/triton.yaml:62
+    triton_attn_lse: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits]: and its weight."""
+
+    @classmethod
+    def layout(
+        cls,
+        config: Config,
+        capacities: DflashGraphDraftCapacities,
+        *,
+        device: torch.device,
+        debug: DebugOptions,
+    ) -> RunnerLayout:
+        """Where the buffers lie from the runner's own start."""
+        compute_slots: list[SlotShape] = [
+            SlotShape("input_ids", (capacities.tokens,), torch.int64),
+            SlotShape("positions", (capacities.tokens,), torch.int64),
+            SlotShape("out_cache_loc", (capacities.tokens,), torch.int64),
+            SlotShape("mrope_positions", (3, capacities.tokens), torch.int64),
+            SlotShape("req_pool_indices", (capacities.requests,), torch.int64),
+            SlotShape("seq_lens", (capacities.requests,), torch.int64),
+            SlotShape(
+                "global_num_tokens",
+                (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                torch.int32,
+            ),
+            SlotShape(
+                "global_num_tokens_for_logprob",
+                (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                torch.int32,
+            ),
+            SlotShape("custom_mask", (capacities.custom_mask_0,), torch.bool),
+        ]
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_workspace",
+                    (present(config.flashinfer_workspace_bytes),),
+                    torch.uint8,
+                )
+            )
+        if config.kv_canary:
+            compute_slots.append(
+                SlotShape("canary_request_ids", (capacities.requests,), torch.int64)
+            )
+        if config.kv_canary:
+            compute_slots.append(
+                SlotShape("canary_bootstrap_rooms", (capacities.requests,), torch.int64)
+            )
+        if config.has_block_graph:
+            compute_slots.append(
+                SlotShape(
+                    "block_input_embeds",
+                    (capacities.tokens, present(config.draft_hidden_size)),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.samples_blocks:
+            compute_slots.append(
+                SlotShape("block_proposals", (capacities.block_proposals_0,), torch.int64)
+            )
+        if config.samples_over_ranks:
+            compute_slots.append(
+                SlotShape(
+                    "block_local_max",
+                    (capacities.block_local_max_0,),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.samples_over_ranks:
+            compute_slots.append(
+                SlotShape("block_local_ids", (capacities.block_local_ids_0,), torch.int64)
+            )
+        if config.samples_over_ranks:
+            compute_slots.append(
+                SlotShape(
+                    "block_gathered_max",
+                    (config.tp_size, capacities.block_gathered_max_1),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.samples_over_ranks:
+            compute_slots.append(
+                SlotShape(
+                    "block_gathered_ids",
+                    (config.tp_size, capacities.block_gathered_ids_1),
+                    torch.int64,
+                )
+            )
+        if config.samples_over_ranks:
+            compute_slots.append(
+                SlotShape("block_best_rank", (1, capacities.block_best_rank_1), torch.int64)
+            )
+        if config.samples_over_ranks:
+            compute_slots.append(
+                SlotShape("block_selected_ids", (1, capacities.block_selected_ids_1), torch.int64)
+            )
+        if config.counts_real_tokens:
+            compute_slots.append(SlotShape("num_token_non_padded", (1,), torch.int32))
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_qo_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_last_page_len", (capacities.requests,), torch.int32)
+            )
+        if config.has_flashinfer and config.has_second_wrapper:
+            compute_slots.append(
+                SlotShape("flashinfer_second_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer and config.has_second_wrapper:
+            compute_slots.append(
+                SlotShape("flashinfer_second_qo_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_kv_indices",
+                    (capacities.requests, config.sequence_limit),
+                    torch.int32,
+                )
+            )
+        if config.has_flashinfer and config.has_second_wrapper:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_second_kv_indices",
+                    (capacities.requests, config.sequence_limit),
+                    torch.int32,
+                )
+            )
+        if config.has_flashinfer and config.has_window:
+            compute_slots.append(
+                SlotShape("flashinfer_window_cache_loc", (capacities.tokens,), torch.int64)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_mask_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_custom_mask",
+                    (capacities.tokens, config.context_length),
+                    torch.uint8,
+                )
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape("mla_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape("mla_qo_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape(
+                    "mla_kv_indices", (capacities.requests, config.sequence_limit), torch.int32
+                )
+            )
+        if config.has_mla:
+            compute_slots.append(SlotShape("mla_kv_lens", (capacities.requests,), torch.int32))
+        if config.attention_backend == AttentionBackend.TRTLLM_MLA:
+            compute_slots.append(
+                SlotShape("mla_block_table", (capacities.requests, config.mla_blocks), torch.int32)
+            )
+        if config.attention_backend == AttentionBackend.TRTLLM_MLA:
+            compute_slots.append(
+                SlotShape(
+                    "mla_padded_q",
+                    (capacities.tokens, config.attention_heads, present(config.mla_latent_size)),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.attention_backend == AttentionBackend.TRTLLM_MLA:
+            compute_slots.append(
+                SlotShape(
+                    "mla_unpadded_output",
+                    (capacities.tokens, config.attention_heads, present(config.mla_output_size)),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.has_page_tables:
+            compute_slots.append(
+                SlotShape("page_table", (capacities.requests, config.table_columns), torch.int32)
+            )
+        if config.has_page_tables and config.has_window:
+            compute_slots.append(
+                SlotShape(
+                    "window_page_table", (capacities.requests, config.table_columns), torch.int32
+                )
+            )
+        if config.has_page_tables and config.is_encoder_decoder:
+            compute_slots.append(
+                SlotShape(
+                    "encoder_page_table",
+                    (capacities.requests, present(config.max_source_positions)),
+                    torch.int32,
+                )
+            )
+        if config.has_page_tables:
+            compute_slots.append(SlotShape("cache_seqlens", (capacities.requests,), torch.int32))
+        if config.has_page_tables:
+            compute_slots.append(SlotShape("cu_seqlens_q", (capacities.requests + 1,), torch.int32))
+        if config.has_page_tables:
+            compute_slots.append(SlotShape("cu_seqlens_k", (capacities.requests + 1,), torch.int32))
+        if config.has_page_tables and config.attention_backend == AttentionBackend.FA3:
+            compute_slots.append(
+                SlotShape(
+                    "scheduler_metadata", (4 * align_up(capacities.requests, 4) + 1,), torch.int32
+                )
+            )
+        if config.has_page_tables:
+            compute_slots.append(SlotShape("strided_indices", (config.context_pages,), torch.int64))
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_triton and config.has_window:
+            compute_slots.append(
+                SlotShape("triton_window_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_qo_indptr", (capacities.requests + 1,), torch.int64)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_mask_indptr", (capacities.requests + 1,), torch.int64)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape(
+                    "triton_kv_indices", (capacities.requests, config.sequence_limit), torch.int64
+                )
+            )
+        if config.has_triton and config.has_window:
+            compute_slots.append(
+                SlotShape(
+                    "triton_window_kv_indices",
+                    (capacities.tokens, config.sliding_window),
+                    torch.int64,
+                )
+            )
+        if config.has_triton and config.has_window:
+            compute_slots.append(
+                SlotShape("triton_window_cache_loc", (capacities.tokens,), torch.int64)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_num_kv_splits", (capacities.tokens,), torch.int32)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape(
+                    "triton_attn_logits",
+                    (
+                        capacities.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                    torch.float32,
+                )
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape(
+                    "triton_attn_lse",
+                    (capacities.tokens, config.attention_heads, present(config.triton_kv_splits)),
+                    torch.float32,
+                )
+            )
+        host_slots: list[SlotShape] = [
+            SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
+        ]
+        if config.has_mla:
+            host_slots.append(
+                SlotShape("mla_kv_indptr_cpu", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_mla:
+            host_slots.append(
+                SlotShape("mla_qo_indptr_cpu", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_mla:
+            host_slots.append(SlotShape("mla_kv_lens_cpu", (capacities.requests,), torch.int32))
+        return RunnerLayout.of(compute_slots, host_slots, debug=debug)
+
+    @classmethod
+    def allocate(
+        cls,
+        config: Config,
+        capacities: DflashGraphDraftCapacities,
+        *,
+        device: torch.device | str,
+        debug: bool | DebugOptions = False,
+        regions: Regions | None = None,
+    ) -> DflashGraphDraftRegistry:
+        """The buffers in the runner's regions of shared arenas; None for arenas of its own.
+
+        ConfigurationError if the configuration is not legal; ValueError if the capacities are
+        less than it needs, or the regions are for another configuration, device or debug mode.
+        """
+        config.validate()
+        require_capacities(
+            "dflash_graph of worker draft", capacities, DflashGraphDraftCapacities.of(config)
+        )
+        device, debug = torch.device(device), DebugOptions.of(debug)
+        layout = cls.layout(config, capacities, device=device, debug=debug)
+        if regions is None:
+            regions = Regions.alone(
+                "dflash_graph of worker draft", layout, device=device, debug=debug
+            )
+        regions.require_made_for(layout, device=device, debug=debug)
+        compute = regions.compute
+        host = regions.host
+        return cls(
+            regions=regions,
+            flashinfer_workspace=compute.slot("flashinfer_workspace")
+            if config.has_flashinfer
+            else None,
+            input_ids=compute.slot("input_ids"),
+            positions=compute.slot("positions"),
+            out_cache_loc=compute.slot("out_cache_loc"),
+            mrope_positions=compute.slot("mrope_positions"),
+            req_pool_indices=compute.slot("req_pool_indices"),
+            seq_lens=compute.slot("seq_lens"),
+            canary_request_ids=compute.slot("canary_request_ids") if config.kv_canary else None,
+            canary_bootstrap_rooms=compute.slot("canary_bootstrap_rooms")
+            if config.kv_canary
+            else None,
+            global_num_tokens=compute.slot("global_num_tokens"),
+            global_num_tokens_for_logprob=compute.slot("global_num_tokens_for_logprob"),
+            custom_mask=compute.slot("custom_mask"),
+            block_input_embeds=compute.slot("block_input_embeds")
+            if config.has_block_graph
+            else None,
+            block_proposals=compute.slot("block_proposals") if config.samples_blocks else None,
+            block_local_max=compute.slot("block_local_max") if config.samples_over_ranks else None,
+            block_local_ids=compute.slot("block_local_ids") if config.samples_over_ranks else None,
+            block_gathered_max=compute.slot("block_gathered_max")
+            if config.samples_over_ranks
+            else None,
+            block_gathered_ids=compute.slot("block_gathered_ids")
+            if config.samples_over_ranks
+            else None,
+            block_best_rank=compute.slot("block_best_rank") if config.samples_over_ranks else None,
+            block_selected_ids=compute.slot("block_selected_ids")
+            if config.samples_over_ranks
+            else None,
+            num_token_non_padded=compute.slot("num_token_non_padded")
+            if config.counts_real_tokens
+            else None,
+            flashinfer_kv_indptr=compute.slot("flashinfer_kv_indptr")
+            if config.has_flashinfer
+            else None,
+            flashinfer_qo_indptr=compute.slot("flashinfer_qo_indptr")
+            if config.has_flashinfer
+            else None,
+            flashinfer_last_page_len=compute.slot("flashinfer_last_page_len")
+            if config.has_flashinfer
+            else None,
+            flashinfer_second_kv_indptr=compute.slot("flashinfer_second_kv_indptr")
+            if config.has_flashinfer and config.has_second_wrapper
+            else None,
+            flashinfer_second_qo_indptr=compute.slot("flashinfer_second_qo_indptr")
+            if config.has_flashinfer and config.has_second_wrapper
+            else None,
+            flashinfer_kv_indices=compute.slot("flashinfer_kv_indices")
+            if config.has_flashinfer
+            else None,
+            flashinfer_second_kv_indices=compute.slot("flashinfer_second_kv_indices")
+            if config.has_flashinfer and config.has_second_wrapper
+            else None,
+            flashinfer_window_cache_loc=compute.slot("flashinfer_window_cache_loc")
+            if config.has_flashinfer and config.has_window
+            else None,
+            flashinfer_mask_indptr=compute.slot("flashinfer_mask_indptr")
+            if config.has_flashinfer
+            else None,
+            flashinfer_custom_mask=compute.slot("flashinfer_custom_mask")
+            if config.has_flashinfer
+            else None,
+            mla_kv_indptr=compute.slot("mla_kv_indptr") if config.has_mla else None,
+            mla_qo_indptr=compute.slot("mla_qo_indptr") if config.has_mla else None,
+            mla_kv_indices=compute.slot("mla_kv_indices") if config.has_mla else None,
+            mla_kv_lens=compute.slot("mla_kv_lens") if config.has_mla else None,
+            mla_block_table=compute.slot("mla_block_table")
+            if config.attention_backend == AttentionBackend.TRTLLM_MLA
+            else None,
+            mla_padded_q=compute.slot("mla_padded_q")
+            if config.attention_backend == AttentionBackend.TRTLLM_MLA
+            else None,
+            mla_unpadded_output=compute.slot("mla_unpadded_output")
+            if config.attention_backend == AttentionBackend.TRTLLM_MLA
+            else None,
+            page_table=compute.slot("page_table") if config.has_page_tables else None,
+            window_page_table=compute.slot("window_page_table")
+            if config.has_page_tables and config.has_window
+            else None,
+            encoder_page_table=compute.slot("encoder_page_table")
+            if config.has_page_tables and config.is_encoder_decoder
+            else None,
+            cache_seqlens=compute.slot("cache_seqlens") if config.has_page_tables else None,
+            cu_seqlens_q=compute.slot("cu_seqlens_q") if config.has_page_tables else None,
+            cu_seqlens_k=compute.slot("cu_seqlens_k") if config.has_page_tables else None,
+            scheduler_metadata=compute.slot("scheduler_metadata")
+            if config.has_page_tables and config.attention_backend == AttentionBackend.FA3
+            else None,
+            strided_indices=compute.slot("strided_indices") if config.has_page_tables else None,
+            triton_kv_indptr=compute.slot("triton_kv_indptr") if config.has_triton else None,
+            triton_window_kv_indptr=compute.slot("triton_window_kv_indptr")
+            if config.has_triton and config.has_window
+            else None,
+            triton_qo_indptr=compute.slot("triton_qo_indptr") if config.has_triton else None,
+            triton_mask_indptr=compute.slot("triton_mask_indptr") if config.has_triton else None,
+            triton_kv_indices=compute.slot("triton_kv_indices") if config.has_triton else None,
+            triton_window_kv_indices=compute.slot("triton_window_kv_indices")
+            if config.has_triton and config.has_window
+            else None,
+            triton_window_cache_loc=compute.slot("triton_window_cache_loc")
+            if config.has_triton and config.has_window
+            else None,
+            triton_num_kv_splits=compute.slot("triton_num_kv_splits")
+            if config.has_triton
+            else None,
+            triton_attn_logits=compute.slot("triton_attn_logits") if config.has_triton else None,
+            triton_attn_lse=compute.slot("triton_attn_lse") if config.has_triton else None,
+            seq_lens_cpu=host.slot("seq_lens_cpu"),
+            mla_kv_indptr_cpu=host.slot("mla_kv_indptr_cpu") if config.has_mla else None,
+            mla_qo_indptr_cpu=host.slot("mla_qo_indptr_cpu") if config.has_mla else None,
+            mla_kv_lens_cpu=host.slot("mla_kv_lens_cpu") if config.has_mla else None,
+        )
+
+    @property
+    def arenas(self) -> tuple[Arena, ...]:
+        """The arenas that the buffers lie in."""
+        return self.regions.arenas
+
+    @property
+    def slots(self) -> tuple[Tensor, ...]:
+        """Every buffer that this configuration has."""
+        slots = (
+            self.flashinfer_workspace,
+            self.input_ids,
+            self.positions,
+            self.out_cache_loc,
+            self.mrope_positions,
+            self.req_pool_indices,
+            self.seq_lens,
+            self.seq_lens_cpu,
+            self.canary_request_ids,
+            self.canary_bootstrap_rooms,
+            self.global_num_tokens,
+            self.global_num_tokens_for_logprob,
+            self.custom_mask,
+            self.block_input_embeds,
+            self.block_proposals,
+            self.block_local_max,
+            self.block_local_ids,
+            self.block_gathered_max,
+            self.block_gathered_ids,
+            self.block_best_rank,
+            self.block_selected_ids,
+            self.num_token_non_padded,
+            self.flashinfer_kv_indptr,
+            self.flashinfer_qo_indptr,
+            self.flashinfer_last_page_len,
+            self.flashinfer_second_kv_indptr,
+            self.flashinfer_second_qo_indptr,
+            self.flashinfer_kv_indices,
+            self.flashinfer_second_kv_indices,
+            self.flashinfer_window_cache_loc,
+            self.flashinfer_mask_indptr,
+            self.flashinfer_custom_mask,
+            self.mla_kv_indptr,
+            self.mla_qo_indptr,
+            self.mla_kv_indices,
+            self.mla_kv_lens,
+            self.mla_kv_indptr_cpu,
+            self.mla_qo_indptr_cpu,
+            self.mla_kv_lens_cpu,
+            self.mla_block_table,
+            self.mla_padded_q,
+            self.mla_unpadded_output,
+            self.page_table,
+            self.window_page_table,
+            self.encoder_page_table,
+            self.cache_seqlens,
+            self.cu_seqlens_q,
+            self.cu_seqlens_k,
+            self.scheduler_metadata,
+            self.strided_indices,
+            self.triton_kv_indptr,
+            self.triton_window_kv_indptr,
+            self.triton_qo_indptr,
+            self.triton_mask_indptr,
+            self.triton_kv_indices,
+            self.triton_window_kv_indices,
+            self.triton_window_cache_loc,
+            self.triton_num_kv_splits,
+            self.triton_attn_logits,
+            self.triton_attn_lse,
+        )
+        return tuple(slot for slot in slots if slot is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class DflashGraphDraftViews:
+    """What a batch of one padded shape sees of the buffers."""
+
+    # specs/sglang/backends/flashinfer.yaml:67
+    flashinfer_workspace: Tensor | None
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor
+    # specs/sglang/slots.yaml:6
+    positions: Tensor
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor
+    # specs/sglang/slots.yaml:15
+    mrope_positions: Tensor
+    # specs/sglang/slots.yaml:18
+    req_pool_indices: Tensor
+    # specs/sglang/slots.yaml:21
+    seq_lens: Tensor
+    # specs/sglang/slots.yaml:24
+    seq_lens_cpu: Tensor
+    # specs/sglang/slots.yaml:61
+    canary_request_ids: Tensor | None
+    # specs/sglang/slots.yaml:64
+    canary_bootstrap_rooms: Tensor | None
+    # specs/sglang/slots.yaml:74
+    global_num_tokens: Tensor
+    # specs/sglang/slots.yaml:77
+    global_num_tokens_for_logprob: Tensor
+    # specs/sglang/slots.yaml:80
+    custom_mask: Tensor
+    # specs/sglang/slots.yaml:191
+    block_input_embeds: Tensor | None
+    # specs/sglang/slots.yaml:194
+    block_proposals: Tensor | None
+    # specs/sglang/slots.yaml:197
+    block_local_max: Tensor | None
+    # specs/sglang/slots.yaml:200
+    block_local_ids: Tensor | None
+    # specs/sglang/slots.yaml:203
+    block_gathered_max: Tensor | None
+    # specs/sglang/slots.yaml:206
+    block_gathered_ids: Tensor | None
+    # specs/sglang/slots.yaml:209
+    block_best_rank: Tensor | None
+    # specs/sglang/slots.yaml:212
+    block_selected_ids: Tensor | None
+    # specs/sglang/slots.yaml:316
+    num_token_non_padded: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:16
+    flashinfer_kv_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:19
+    flashinfer_qo_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:21
+    flashinfer_last_page_len: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:23
+    flashinfer_second_kv_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:26
+    flashinfer_second_qo_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:35
+    flashinfer_kv_indices: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:38
+    flashinfer_second_kv_indices: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:41
+    flashinfer_window_cache_loc: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:45
+    flashinfer_mask_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:48
+    flashinfer_custom_mask: Tensor | None
+    # specs/sglang/backends/mla.yaml:19
+    mla_kv_indptr: Tensor | None
+    # specs/sglang/backends/mla.yaml:22
+    mla_qo_indptr: Tensor | None
+    # specs/sglang/backends/mla.yaml:30
+    mla_kv_indices: Tensor | None
+    # specs/sglang/backends/mla.yaml:33
+    mla_kv_lens: Tensor | None
+    # specs/sglang/backends/mla.yaml:34
+    mla_kv_indptr_cpu: Tensor | None
+    # specs/sglang/backends/mla.yaml:37
+    mla_qo_indptr_cpu: Tensor | None
+    # specs/sglang/backends/mla.yaml:40
+    mla_kv_lens_cpu: Tensor | None
+    # specs/sglang/backends/mla.yaml:48
+    mla_block_table: Tensor | None
+    # specs/sglang/backends/mla.yaml:51
+    mla_padded_q: Tensor | None
+    # specs/sglang/backends/mla.yaml:54
+    mla_unpadded_output: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:20
+    page_table: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:22
+    window_page_table: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:25
+    encoder_page_table: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:28
+    cache_seqlens: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:30
+    cu_seqlens_q: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:33
+    cu_seqlens_k: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:35
+    scheduler_metadata: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:38
+    strided_indices: Tensor | None
+    # specs/sglang/backends/triton.yaml:11
+    triton_kv_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:14
+    triton_window_kv_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:17
+    triton_qo_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:19
+    triton_mask_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:27
+    triton_kv_indices: Tensor | None
+    # specs/sglang/backends/triton.yaml:31
+    triton_window_kv_indices: Tensor | None
+    # specs/sglang/backends/triton.yaml:35
+    triton_window_cache_loc: Tensor | None
+    # specs/sglang/backends/triton.yaml:39
+    triton_num_kv_splits: Tensor | None
+    # specs/sglang/backends/triton.yaml:59
+    triton_attn_logits: Tensor | None
+    # specs/sglang/backends/triton.yaml:62
+    triton_attn_lse: Tensor | None
+
+    @classmethod
+    def of(
+        cls, registry: DflashGraphDraftRegistry, config: Config, rows: Rows
+    ) -> DflashGraphDraftViews:
+        """Views of the heads that `rows` padded rows take."""
+        return cls(
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else padded_view(
+                registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)
+            ),
+            input_ids=padded_view(registry.input_ids, rows.tokens),
+            positions=padded_view(registry.positions, rows.tokens),
+            out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
+            mrope_positions=padded_view(registry.mrope_positions, 3, rows.tokens),
+            req_pool_indices=padded_view(registry.req_pool_indices, rows.requests),
+            seq_lens=padded_view(registry.seq_lens, rows.requests),
+            seq_lens_cpu=padded_view(registry.seq_lens_cpu, rows.requests),
+            canary_request_ids=None
+            if registry.canary_request_ids is None
+            else padded_view(registry.canary_request_ids, rows.requests),
+            canary_bootstrap_rooms=None
+            if registry.canary_bootstrap_rooms is None
+            else padded_view(registry.canary_bootstrap_rooms, rows.requests),
+            global_num_tokens=padded_view(
+                registry.global_num_tokens,
+                config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+            ),
+            global_num_tokens_for_logprob=padded_view(
+                registry.global_num_tokens_for_logprob,
+                config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+            ),
+            custom_mask=clipped_view(
+                registry.custom_mask,
+                (rows.requests * config.sequence_fill + rows.tokens) * config.target_width,
+            ),
+            block_input_embeds=None
+            if registry.block_input_embeds is None
+            else padded_view(
+                registry.block_input_embeds, rows.tokens, present(config.draft_hidden_size)
+            ),
+            block_proposals=None
+            if registry.block_proposals is None
+            else padded_view(
+                registry.block_proposals, rows.requests * present(config.proposed_tokens)
+            ),
+            block_local_max=None
+            if registry.block_local_max is None
+            else padded_view(
+                registry.block_local_max, rows.requests * present(config.proposed_tokens)
+            ),
+            block_local_ids=None
+            if registry.block_local_ids is None
+            else padded_view(
+                registry.block_local_ids, rows.requests * present(config.proposed_tokens)
+            ),
+            block_gathered_max=None
+            if registry.block_gathered_max is None
+            else padded_view(
+                registry.block_gathered_max,
+                config.tp_size,
+                rows.requests * present(config.proposed_tokens),
+            ),
+            block_gathered_ids=None
+            if registry.block_gathered_ids is None
+            else padded_view(
+                registry.block_gathered_ids,
+                config.tp_size,
+                rows.requests * present(config.proposed_tokens),
+            ),
+            block_best_rank=None
+            if registry.block_best_rank is None
+            else padded_view(
+                registry.block_best_rank, 1, rows.requests * present(config.proposed_tokens)
+            ),
+            block_selected_ids=None
+            if registry.block_selected_ids is None
+            else padded_view(
+                registry.block_selected_ids, 1, rows.requests * present(config.proposed_tokens)
+            ),
+            num_token_non_padded=None
+            if registry.num_token_non_padded is None
+            else padded_view(registry.num_token_non_padded, 1),
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else padded_view(registry.flashinfer_kv_indptr, rows.requests + 1),
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else padded_view(registry.flashinfer_qo_indptr, rows.requests + 1),
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else padded_view(registry.flashinfer_last_page_len, rows.requests),
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else padded_view(registry.flashinfer_second_kv_indptr, rows.requests + 1),
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else padded_view(registry.flashinfer_second_qo_indptr, rows.requests + 1),
+            flashinfer_kv_indices=None
+            if registry.flashinfer_kv_indices is None
+            else padded_view(registry.flashinfer_kv_indices, rows.requests, config.sequence_limit),
+            flashinfer_second_kv_indices=None
+            if registry.flashinfer_second_kv_indices is None
+            else padded_view(
+                registry.flashinfer_second_kv_indices, rows.requests, config.sequence_limit
+            ),
+            flashinfer_window_cache_loc=None
+            if registry.flashinfer_window_cache_loc is None
+            else padded_view(registry.flashinfer_window_cache_loc, rows.tokens),
+            flashinfer_mask_indptr=None
+            if registry.flashinfer_mask_indptr is None
+            else padded_view(registry.flashinfer_mask_indptr, rows.requests + 1),
+            flashinfer_custom_mask=None
+            if registry.flashinfer_custom_mask is None
+            else padded_view(registry.flashinfer_custom_mask, rows.tokens, config.context_length),
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else padded_view(registry.mla_kv_indptr, rows.requests + 1),
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else padded_view(registry.mla_qo_indptr, rows.requests + 1),
+            mla_kv_indices=None
+            if registry.mla_kv_indices is None
+            else padded_view(registry.mla_kv_indices, rows.requests, config.sequence_limit),
+            mla_kv_lens=None
+            if registry.mla_kv_lens is None
+            else padded_view(registry.mla_kv_lens, rows.requests),
+            mla_kv_indptr_cpu=None
+            if registry.mla_kv_indptr_cpu is None
+            else padded_view(registry.mla_kv_indptr_cpu, rows.requests + 1),
+            mla_qo_indptr_cpu=None
+            if registry.mla_qo_indptr_cpu is None
+            else padded_view(registry.mla_qo_indptr_cpu, rows.requests + 1),
+            mla_kv_lens_cpu=None
+            if registry.mla_kv_lens_cpu is None
+            else padded_view(registry.mla_kv_lens_cpu, rows.requests),
+            mla_block_table=None
+            if registry.mla_block_table is None
+            else padded_view(registry.mla_block_table, rows.requests, config.mla_blocks),
+            mla_padded_q=None
+            if registry.mla_padded_q is None
+            else padded_view(
+                registry.mla_padded_q,
+                rows.tokens,
+                config.attention_heads,
+                present(config.mla_latent_size),
+            ),
+            mla_unpadded_output=None
+            if registry.mla_unpadded_output is None
+            else padded_view(
+                registry.mla_unpadded_output,
+                rows.tokens,
+                config.attention_heads,
+                present(config.mla_output_size),
+            ),
+            page_table=None
+            if registry.page_table is None
+            else padded_view(registry.page_table, rows.requests, config.table_columns),
+            window_page_table=None
+            if registry.window_page_table is None
+            else padded_view(registry.window_page_table, rows.requests, config.table_columns),
+            encoder_page_table=None
+            if registry.encoder_page_table is None
+            else padded_view(
+                registry.encoder_page_table, rows.requests, present(config.max_source_positions)
+            ),
+            cache_seqlens=None
+            if registry.cache_seqlens is None
+            else padded_view(registry.cache_seqlens, rows.requests),
+            cu_seqlens_q=None
+            if registry.cu_seqlens_q is None
+            else padded_view(registry.cu_seqlens_q, rows.requests + 1),
+            cu_seqlens_k=None
+            if registry.cu_seqlens_k is None
+            else padded_view(registry.cu_seqlens_k, rows.requests + 1),
+            scheduler_metadata=None
+            if registry.scheduler_metadata is None
+            else padded_view(registry.scheduler_metadata, 4 * align_up(rows.requests, 4) + 1),
+            strided_indices=None
+            if registry.strided_indices is None
+            else padded_view(registry.strided_indices, config.context_pages),
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else padded_view(registry.triton_kv_indptr, rows.requests + 1),
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else padded_view(registry.triton_window_kv_indptr, rows.requests + 1),
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else padded_view(registry.triton_qo_indptr, rows.requests + 1),
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else padded_view(registry.triton_mask_indptr, rows.requests + 1),
+            triton_kv_indices=None
+            if registry.triton_kv_indices is None
+            else padded_view(registry.triton_kv_indices, rows.requests, config.sequence_limit),
+            triton_window_kv_indices=None
+            if registry.triton_window_kv_indices is None
+            else padded_view(registry.triton_window_kv_indices, rows.tokens, config.sliding_window),
+            triton_window_cache_loc=None
+            if registry.triton_window_cache_loc is None
+            else padded_view(registry.triton_window_cache_loc, rows.tokens),
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else padded_view(registry.triton_num_kv_splits, rows.tokens),
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else padded_view(
+                registry.triton_attn_logits,
+                rows.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else padded_view(
+                registry.triton_attn_lse,
+                rows.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
+        )
+
+
+# specs/sglang/runners/dflash_worker.yaml:1
+@dataclass(frozen=True, slots=True)
+class DflashWorkerDraftRegistry:
+    """The static buffers of the runner dflash_worker of worker draft, each at its capacity."""
+
+    regions: Regions
+    # specs/sglang/slots.yaml:215
+    laid_out_ids: Tensor | None
+    """[tokens]: the last token of each request, and masks."""
+    # specs/sglang/slots.yaml:218
+    laid_out_positions: Tensor | None
+    """[tokens]: their rotary positions."""
+    # specs/sglang/slots.yaml:221
+    laid_out_tokens: Tensor | None
+    """[tokens]: the last token of each request, and the drafts."""
+    # specs/sglang/slots.yaml:224
+    laid_out_cache_loc: Tensor | None
+    """[tokens]: key-value slots of the block."""
+    # specs/sglang/slots.yaml:228
+    laid_out_end: Tensor | None
+    """[requests]: where the block of each request ends."""
+    # specs/sglang/slots.yaml:231
+    laid_out_seq_lens_cpu: Tensor | None
+    """[requests]: tokens of each sequence."""
+
+    @classmethod
+    def layout(
+        cls,
+        config: Config,
+        capacities: DflashWorkerDraftCapacities,
+        *,
+        device: torch.device,
+        debug: DebugOptions,
+    ) -> RunnerLayout:
+        """Where the buffers lie from the runner's own start."""
+        compute_slots: list[SlotShape] = []
+        host_slots: list[SlotShape] = []
+        kept_compute_slots: list[SlotShape] = []
+        if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH:
+            kept_compute_slots.append(SlotShape("laid_out_ids", (capacities.tokens,), torch.int64))
+        if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH:
+            kept_compute_slots.append(
+                SlotShape("laid_out_positions", (capacities.tokens,), torch.int64)
+            )
+        if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH:
+            kept_compute_slots.append(
+                SlotShape("laid_out_tokens", (capacities.tokens,), torch.int64)
+            )
+        if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH:
+            kept_compute_slots.append(
+                SlotShape("laid_out_cache_loc", (capacities.tokens,), torch.int64)
+            )
+        if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH:
+            kept_compute_slots.append(
+                SlotShape("laid_out_end", (capacities.requests,), torch.int32)
+            )
+        kept_host_slots: list[SlotShape] = []
+        if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH:
+            kept_host_slots.append(
+                SlotShape("laid_out_seq_lens_cpu", (capacities.requests,), torch.int32)
+            )
+        return RunnerLayout.of(
+            compute_slots,
+            host_slots,
+            kept_compute=kept_compute_slots,
+            kept_host=kept_host_slots,
+            debug=debug,
+        )
+
+    @classmethod
+    def allocate(
+        cls,
+        config: Config,
+        capacities: DflashWorkerDraftCapacities,
+        *,
+        device: torch.device | str,
+        debug: bool | DebugOptions = False,
+        regions: Regions | None = None,
+    ) -> DflashWorkerDraftRegistry:
+        """The buffers in the runner's regions of shared arenas; None for arenas of its own.
+
+        ConfigurationError if the configuration is not legal; ValueError if the capacities are
+        less than it needs, or the regions are for another configuration, device or debug mode.
+        """
+        config.validate()
+        require_capacities(
+            "dflash_worker of worker draft", capacities, DflashWorkerDraftCapacities.of(config)
+        )
+        device, debug = torch.device(device), DebugOptions.of(debug)
+        layout = cls.layout(config, capacities, device=device, debug=debug)
+        if regions is None:
+            regions = Regions.alone(
+                "dflash_worker of worker draft", layout, device=device, debug=debug
+            )
+        regions.require_made_for(layout, device=device, debug=debug)
+        kept_compute = regions.kept_compute
+        kept_host = regions.kept_host
+        return cls(
+            regions=regions,
+            laid_out_ids=kept_compute.slot("laid_out_ids")
+            if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH
+            else None,
+            laid_out_positions=kept_compute.slot("laid_out_positions")
+            if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH
+            else None,
+            laid_out_tokens=kept_compute.slot("laid_out_tokens")
+            if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH
+            else None,
+            laid_out_cache_loc=kept_compute.slot("laid_out_cache_loc")
+            if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH
+            else None,
+            laid_out_end=kept_compute.slot("laid_out_end")
+            if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH
+            else None,
+            laid_out_seq_lens_cpu=kept_host.slot("laid_out_seq_lens_cpu")
+            if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH
+            else None,
+        )
+
+    @property
+    def arenas(self) -> tuple[Arena, ...]:
+        """The arenas that the buffers lie in."""
+        return self.regions.arenas
+
+    @property
+    def slots(self) -> tuple[Tensor, ...]:
+        """Every buffer that this configuration has."""
+        slots = (
+            self.laid_out_ids,
+            self.laid_out_positions,
+            self.laid_out_tokens,
+            self.laid_out_cache_loc,
+            self.laid_out_end,
+            self.laid_out_seq_lens_cpu,
+        )
+        return tuple(slot for slot in slots if slot is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class DflashWorkerDraftViews:
+    """What a batch of one padded shape sees of the buffers."""
+
+    # specs/sglang/slots.yaml:215
+    laid_out_ids: Tensor | None
+    # specs/sglang/slots.yaml:218
+    laid_out_positions: Tensor | None
+    # specs/sglang/slots.yaml:221
+    laid_out_tokens: Tensor | None
+    # specs/sglang/slots.yaml:224
+    laid_out_cache_loc: Tensor | None
+    # specs/sglang/slots.yaml:228
+    laid_out_end: Tensor | None
+    # specs/sglang/slots.yaml:231
+    laid_out_seq_lens_cpu: Tensor | None
+
+    @classmethod
+    def of(cls, registry: DflashWorkerDraftRegistry, rows: Rows) -> DflashWorkerDraftViews:
+        """Views of the heads that `rows` padded rows take."""
+        return cls(
+            laid_out_ids=None
+            if registry.laid_out_ids is None
+            else padded_view(registry.laid_out_ids, rows.tokens),
+            laid_out_positions=None
+            if registry.laid_out_positions is None
+            else padded_view(registry.laid_out_positions, rows.tokens),
+            laid_out_tokens=None
+            if registry.laid_out_tokens is None
+            else padded_view(registry.laid_out_tokens, rows.tokens),
+            laid_out_cache_loc=None
+            if registry.laid_out_cache_loc is None
+            else padded_view(registry.laid_out_cache_loc, rows.tokens),
+            laid_out_end=None
+            if registry.laid_out_end is None
+            else padded_view(registry.laid_out_end, rows.requests),
+            laid_out_seq_lens_cpu=None
+            if registry.laid_out_seq_lens_cpu is None
+            else padded_view(registry.laid_out_seq_lens_cpu, rows.requests),
+        )
+
+
+# specs/sglang/runners/draft_extend_graph.yaml:1
+@dataclass(frozen=True, slots=True)
+class DraftExtendGraphDraftRegistry:
+    """The static buffers of the runner draft_extend_graph of worker draft, each at its capacity."""
+
+    regions: Regions
+    # specs/sglang/backends/flashinfer.yaml:67
+    flashinfer_workspace: Tensor | None
+    """[flashinfer_workspace_bytes]: what its kernels keep between their parts."""
+    # specs/sglang/slots.yaml:3
+    input_ids: Tensor
+    """[tokens]: token ids."""
+    # specs/sglang/slots.yaml:6
+    positions: Tensor
+    """[tokens]: rotary positions."""
+    # specs/sglang/slots.yaml:9
+    out_cache_loc: Tensor
+    """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:15
+    mrope_positions: Tensor
+    """[3, tokens]: three-axis rotary positions, cut along their last axis."""
+    # specs/sglang/slots.yaml:18
+    req_pool_indices: Tensor
+    """[requests]: rows of the request table; row 0 is reserved for padding."""
+    # specs/sglang/slots.yaml:21
+    seq_lens: Tensor
+    """[requests]: tokens of each sequence."""
+    # specs/sglang/slots.yaml:24
+    seq_lens_cpu: Tensor
+    """[requests]: the same on the host."""
+    # specs/sglang/slots.yaml:74
+    global_num_tokens: Tensor
+    """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
+    # specs/sglang/slots.yaml:77
+    global_num_tokens_for_logprob: Tensor
+    """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
+    # specs/sglang/slots.yaml:125
     target_hidden_states: Tensor | None
     """[tokens, draft_input_size]: hidden states of the target."""
-    # specs/sglang/slots.yaml:98
+    # specs/sglang/slots.yaml:128
     verify_extend_seq_lens: Tensor | None
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:101
+    # specs/sglang/slots.yaml:131
     num_correct_drafts: Tensor | None
     """[requests]: drafts that the target agreed with."""
-    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:134
     num_accept_tokens: Tensor | None
     """[requests]: these and one token more, -1 in a row without a request."""
-    # specs/sglang/slots.yaml:107
+    # specs/sglang/slots.yaml:137
     select_index: Tensor | None
     """[requests]: the row of each request that has logits."""
-    # specs/sglang/slots.yaml:110
+    # specs/sglang/slots.yaml:140
     draft_mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:114
+    # specs/sglang/slots.yaml:144
+    draft_extend_seed_topk: Tensor | None
+    """[tokens, draft_index_topk]: the same for the next draft."""
+    # specs/sglang/slots.yaml:148
     draft_logits: Tensor | None
     """[requests, draft_vocab_size]: logits of one row for each request."""
+    # specs/sglang/backends/dsa.yaml:15
+    dsa_page_table: Tensor | None
+    """[tokens, dsa_columns]: slots or pages of the sequence of each token."""
+    # specs/sglang/backends/dsa.yaml:18
+    dsa_cache_seqlens: Tensor | None
+    """[tokens]: keys that each token sees."""
+    # specs/sglang/backends/dsa.yaml:20
+    dsa_kv_indptr: Tensor | None
+    """[requests + 1]: where the selected keys of each request begin."""
+    # specs/sglang/backends/dsa.yaml:23
+    dsa_kv_indices: Tensor | None
+    """[requests, dsa_index_topk]: slots of the selected keys."""
+    # specs/sglang/backends/flashinfer.yaml:16
+    flashinfer_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/flashinfer.yaml:19
+    flashinfer_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/flashinfer.yaml:21
+    flashinfer_last_page_len: Tensor | None
+    """[requests]: keys on its last page."""
+    # specs/sglang/backends/flashinfer.yaml:23
+    flashinfer_second_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin for the second wrapper."""
+    # specs/sglang/backends/flashinfer.yaml:26
+    flashinfer_second_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/flashinfer.yaml:35
+    flashinfer_kv_indices: Tensor | None
+    """[requests, sequence_limit]: slots of all keys, those of one request behind those of
+    another.
+    """
+    # specs/sglang/backends/flashinfer.yaml:38
+    flashinfer_second_kv_indices: Tensor | None
+    """[requests, sequence_limit]: the same for the second wrapper."""
+    # specs/sglang/backends/flashinfer.yaml:41
+    flashinfer_window_cache_loc: Tensor | None
+    """[tokens]: slots to write in the pool of layers with a window."""
+    # specs/sglang/backends/flashinfer.yaml:45
+    flashinfer_mask_indptr: Tensor | None
+    """[requests + 1]: where the mask of each request begins."""
+    # specs/sglang/backends/flashinfer.yaml:48
+    flashinfer_custom_mask: Tensor | None
+    """[tokens, context_length]: which keys each token sees."""
+    # specs/sglang/backends/mla.yaml:19
+    mla_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/mla.yaml:22
+    mla_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/mla.yaml:30
+    mla_kv_indices: Tensor | None
+    """[requests, sequence_limit]: slots of all keys, those of one request behind those of
+    another.
+    """
+    # specs/sglang/backends/mla.yaml:33
+    mla_kv_lens: Tensor | None
+    """[requests]: keys of each request."""
+    # specs/sglang/backends/mla.yaml:34
+    mla_kv_indptr_cpu: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/mla.yaml:37
+    mla_qo_indptr_cpu: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/mla.yaml:40
+    mla_kv_lens_cpu: Tensor | None
+    """[requests]: keys of each request."""
+    # specs/sglang/backends/mla.yaml:48
+    mla_block_table: Tensor | None
+    """[requests, mla_blocks]: pages of each sequence, -1 behind its end."""
+    # specs/sglang/backends/mla.yaml:51
+    mla_padded_q: Tensor | None
+    """[tokens, attention_heads, mla_latent_size]: queries of each request in full width."""
+    # specs/sglang/backends/mla.yaml:54
+    mla_unpadded_output: Tensor | None
+    """[tokens, attention_heads, mla_output_size]: what they come to without the padding."""
+    # specs/sglang/backends/page_tables.yaml:20
+    page_table: Tensor | None
+    """[requests, table_columns]: pages of each sequence."""
+    # specs/sglang/backends/page_tables.yaml:22
+    window_page_table: Tensor | None
+    """[requests, table_columns]: the same in the pool of layers with a window."""
+    # specs/sglang/backends/page_tables.yaml:25
+    encoder_page_table: Tensor | None
+    """[requests, max_source_positions]: slots of what the encoder has read."""
+    # specs/sglang/backends/page_tables.yaml:28
+    cache_seqlens: Tensor | None
+    """[requests]: tokens of each sequence."""
+    # specs/sglang/backends/page_tables.yaml:30
+    cu_seqlens_q: Tensor | None
+    """[requests + 1]: where the queries of each request begin."""
+    # specs/sglang/backends/page_tables.yaml:33
+    cu_seqlens_k: Tensor | None
+    """[requests + 1]: where its keys begin."""
+    # specs/sglang/backends/page_tables.yaml:35
+    scheduler_metadata: Tensor | None
+    """[4 * align_up(requests, 4) + 1]: how the kernel divides its work."""
+    # specs/sglang/backends/page_tables.yaml:38
+    strided_indices: Tensor | None
+    """[context_pages]: the first token of each page."""
+    # specs/sglang/backends/triton.yaml:11
+    triton_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/triton.yaml:14
+    triton_window_kv_indptr: Tensor | None
+    """[requests + 1]: where those in its window begin."""
+    # specs/sglang/backends/triton.yaml:17
+    triton_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/triton.yaml:19
+    triton_mask_indptr: Tensor | None
+    """[requests + 1]: where its mask begins."""
+    # specs/sglang/backends/triton.yaml:27
+    triton_kv_indices: Tensor | None
+    """[requests, sequence_limit]: slots of all keys, those of one request behind those of
+    another.
+    """
+    # specs/sglang/backends/triton.yaml:31
+    triton_window_kv_indices: Tensor | None
+    """[tokens, sliding_window]: slots of those in the window."""
+    # specs/sglang/backends/triton.yaml:35
+    triton_window_cache_loc: Tensor | None
+    """[tokens]: slots to write in the pool of layers with a window."""
+    # specs/sglang/backends/triton.yaml:39
+    triton_num_kv_splits: Tensor | None
+    """[tokens]: parts of each sequence."""
+    # specs/sglang/backends/triton.yaml:59
+    triton_attn_logits: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits, value_head_size]: what each part of a sequence
+    comes to.
+    """
+    # specs/sglang/backends/triton.yaml:62
+    triton_attn_lse: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits]: and its weight."""
 
     @classmethod
     def layout(
@@ -864,17 +2952,13 @@ class DraftExtendGraphDraftRegistry:
                 torch.int32,
             ),
         ]
-        if config.has_draft_extend_graph and config.has_tables:
+        if config.has_flashinfer:
             compute_slots.append(
                 SlotShape(
-                    "draft_extend_page_table",
-                    (capacities.requests, config.context_pages),
-                    torch.int32,
+                    "flashinfer_workspace",
+                    (present(config.flashinfer_workspace_bytes),),
+                    torch.uint8,
                 )
-            )
-        if config.has_draft_extend_graph and config.has_tables:
-            compute_slots.append(
-                SlotShape("draft_extend_cache_seqlens", (capacities.requests,), torch.int32)
             )
         if config.catches_up_in_graphs:
             compute_slots.append(
@@ -902,6 +2986,14 @@ class DraftExtendGraphDraftRegistry:
             compute_slots.append(
                 SlotShape("draft_mamba_track_indices", (capacities.requests,), torch.int64)
             )
+        if config.has_draft_extend_graph and present(config.draft_index_topk) > 0:
+            compute_slots.append(
+                SlotShape(
+                    "draft_extend_seed_topk",
+                    (capacities.tokens, present(config.draft_index_topk)),
+                    torch.int32,
+                )
+            )
         if config.has_draft_extend_graph:
             compute_slots.append(
                 SlotShape(
@@ -910,9 +3002,218 @@ class DraftExtendGraphDraftRegistry:
                     torch.float32,
                 )
             )
+        if config.has_dsa:
+            compute_slots.append(
+                SlotShape(
+                    "dsa_page_table", (capacities.tokens, present(config.dsa_columns)), torch.int32
+                )
+            )
+        if config.has_dsa:
+            compute_slots.append(SlotShape("dsa_cache_seqlens", (capacities.tokens,), torch.int32))
+        if config.has_dsa and config.hip:
+            compute_slots.append(
+                SlotShape("dsa_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_dsa and config.hip:
+            compute_slots.append(
+                SlotShape(
+                    "dsa_kv_indices",
+                    (capacities.requests, present(config.dsa_index_topk)),
+                    torch.int32,
+                )
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_qo_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_last_page_len", (capacities.requests,), torch.int32)
+            )
+        if config.has_flashinfer and config.has_second_wrapper:
+            compute_slots.append(
+                SlotShape("flashinfer_second_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer and config.has_second_wrapper:
+            compute_slots.append(
+                SlotShape("flashinfer_second_qo_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_kv_indices",
+                    (capacities.requests, config.sequence_limit),
+                    torch.int32,
+                )
+            )
+        if config.has_flashinfer and config.has_second_wrapper:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_second_kv_indices",
+                    (capacities.requests, config.sequence_limit),
+                    torch.int32,
+                )
+            )
+        if config.has_flashinfer and config.has_window:
+            compute_slots.append(
+                SlotShape("flashinfer_window_cache_loc", (capacities.tokens,), torch.int64)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_mask_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_custom_mask",
+                    (capacities.tokens, config.context_length),
+                    torch.uint8,
+                )
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape("mla_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape("mla_qo_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape(
+                    "mla_kv_indices", (capacities.requests, config.sequence_limit), torch.int32
+                )
+            )
+        if config.has_mla:
+            compute_slots.append(SlotShape("mla_kv_lens", (capacities.requests,), torch.int32))
+        if config.attention_backend == AttentionBackend.TRTLLM_MLA:
+            compute_slots.append(
+                SlotShape("mla_block_table", (capacities.requests, config.mla_blocks), torch.int32)
+            )
+        if config.attention_backend == AttentionBackend.TRTLLM_MLA:
+            compute_slots.append(
+                SlotShape(
+                    "mla_padded_q",
+                    (capacities.tokens, config.attention_heads, present(config.mla_latent_size)),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.attention_backend == AttentionBackend.TRTLLM_MLA:
+            compute_slots.append(
+                SlotShape(
+                    "mla_unpadded_output",
+                    (capacities.tokens, config.attention_heads, present(config.mla_output_size)),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.has_page_tables:
+            compute_slots.append(
+                SlotShape("page_table", (capacities.requests, config.table_columns), torch.int32)
+            )
+        if config.has_page_tables and config.has_window:
+            compute_slots.append(
+                SlotShape(
+                    "window_page_table", (capacities.requests, config.table_columns), torch.int32
+                )
+            )
+        if config.has_page_tables and config.is_encoder_decoder:
+            compute_slots.append(
+                SlotShape(
+                    "encoder_page_table",
+                    (capacities.requests, present(config.max_source_positions)),
+                    torch.int32,
+                )
+            )
+        if config.has_page_tables:
+            compute_slots.append(SlotShape("cache_seqlens", (capacities.requests,), torch.int32))
+        if config.has_page_tables:
+            compute_slots.append(SlotShape("cu_seqlens_q", (capacities.requests + 1,), torch.int32))
+        if config.has_page_tables:
+            compute_slots.append(SlotShape("cu_seqlens_k", (capacities.requests + 1,), torch.int32))
+        if config.has_page_tables and config.attention_backend == AttentionBackend.FA3:
+            compute_slots.append(
+                SlotShape(
+                    "scheduler_metadata", (4 * align_up(capacities.requests, 4) + 1,), torch.int32
+                )
+            )
+        if config.has_page_tables:
+            compute_slots.append(SlotShape("strided_indices", (config.context_pages,), torch.int64))
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_triton and config.has_window:
+            compute_slots.append(
+                SlotShape("triton_window_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_qo_indptr", (capacities.requests + 1,), torch.int64)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_mask_indptr", (capacities.requests + 1,), torch.int64)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape(
+                    "triton_kv_indices", (capacities.requests, config.sequence_limit), torch.int64
+                )
+            )
+        if config.has_triton and config.has_window:
+            compute_slots.append(
+                SlotShape(
+                    "triton_window_kv_indices",
+                    (capacities.tokens, config.sliding_window),
+                    torch.int64,
+                )
+            )
+        if config.has_triton and config.has_window:
+            compute_slots.append(
+                SlotShape("triton_window_cache_loc", (capacities.tokens,), torch.int64)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_num_kv_splits", (capacities.tokens,), torch.int32)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape(
+                    "triton_attn_logits",
+                    (
+                        capacities.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                    torch.float32,
+                )
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape(
+                    "triton_attn_lse",
+                    (capacities.tokens, config.attention_heads, present(config.triton_kv_splits)),
+                    torch.float32,
+                )
+            )
         host_slots: list[SlotShape] = [
             SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
         ]
+        if config.has_mla:
+            host_slots.append(
+                SlotShape("mla_kv_indptr_cpu", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_mla:
+            host_slots.append(
+                SlotShape("mla_qo_indptr_cpu", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_mla:
+            host_slots.append(SlotShape("mla_kv_lens_cpu", (capacities.requests,), torch.int32))
         return RunnerLayout.of(compute_slots, host_slots, debug=debug)
 
     @classmethod
@@ -947,11 +3248,8 @@ class DraftExtendGraphDraftRegistry:
         host = regions.host
         return cls(
             regions=regions,
-            draft_extend_page_table=compute.slot("draft_extend_page_table")
-            if config.has_draft_extend_graph and config.has_tables
-            else None,
-            draft_extend_cache_seqlens=compute.slot("draft_extend_cache_seqlens")
-            if config.has_draft_extend_graph and config.has_tables
+            flashinfer_workspace=compute.slot("flashinfer_workspace")
+            if config.has_flashinfer
             else None,
             input_ids=compute.slot("input_ids"),
             positions=compute.slot("positions"),
@@ -977,8 +3275,95 @@ class DraftExtendGraphDraftRegistry:
             draft_mamba_track_indices=compute.slot("draft_mamba_track_indices")
             if config.catches_up_in_graphs and config.mamba_extra_buffer
             else None,
+            draft_extend_seed_topk=compute.slot("draft_extend_seed_topk")
+            if config.has_draft_extend_graph and present(config.draft_index_topk) > 0
+            else None,
             draft_logits=compute.slot("draft_logits") if config.has_draft_extend_graph else None,
+            dsa_page_table=compute.slot("dsa_page_table") if config.has_dsa else None,
+            dsa_cache_seqlens=compute.slot("dsa_cache_seqlens") if config.has_dsa else None,
+            dsa_kv_indptr=compute.slot("dsa_kv_indptr") if config.has_dsa and config.hip else None,
+            dsa_kv_indices=compute.slot("dsa_kv_indices")
+            if config.has_dsa and config.hip
+            else None,
+            flashinfer_kv_indptr=compute.slot("flashinfer_kv_indptr")
+            if config.has_flashinfer
+            else None,
+            flashinfer_qo_indptr=compute.slot("flashinfer_qo_indptr")
+            if config.has_flashinfer
+            else None,
+            flashinfer_last_page_len=compute.slot("flashinfer_last_page_len")
+            if config.has_flashinfer
+            else None,
+            flashinfer_second_kv_indptr=compute.slot("flashinfer_second_kv_indptr")
+            if config.has_flashinfer and config.has_second_wrapper
+            else None,
+            flashinfer_second_qo_indptr=compute.slot("flashinfer_second_qo_indptr")
+            if config.has_flashinfer and config.has_second_wrapper
+            else None,
+            flashinfer_kv_indices=compute.slot("flashinfer_kv_indices")
+            if config.has_flashinfer
+            else None,
+            flashinfer_second_kv_indices=compute.slot("flashinfer_second_kv_indices")
+            if config.has_flashinfer and config.has_second_wrapper
+            else None,
+            flashinfer_window_cache_loc=compute.slot("flashinfer_window_cache_loc")
+            if config.has_flashinfer and config.has_window
+            else None,
+            flashinfer_mask_indptr=compute.slot("flashinfer_mask_indptr")
+            if config.has_flashinfer
+            else None,
+            flashinfer_custom_mask=compute.slot("flashinfer_custom_mask")
+            if config.has_flashinfer
+            else None,
+            mla_kv_indptr=compute.slot("mla_kv_indptr") if config.has_mla else None,
+            mla_qo_indptr=compute.slot("mla_qo_indptr") if config.has_mla else None,
+            mla_kv_indices=compute.slot("mla_kv_indices") if config.has_mla else None,
+            mla_kv_lens=compute.slot("mla_kv_lens") if config.has_mla else None,
+            mla_block_table=compute.slot("mla_block_table")
+            if config.attention_backend == AttentionBackend.TRTLLM_MLA
+            else None,
+            mla_padded_q=compute.slot("mla_padded_q")
+            if config.attention_backend == AttentionBackend.TRTLLM_MLA
+            else None,
+            mla_unpadded_output=compute.slot("mla_unpadded_output")
+            if config.attention_backend == AttentionBackend.TRTLLM_MLA
+            else None,
+            page_table=compute.slot("page_table") if config.has_page_tables else None,
+            window_page_table=compute.slot("window_page_table")
+            if config.has_page_tables and config.has_window
+            else None,
+            encoder_page_table=compute.slot("encoder_page_table")
+            if config.has_page_tables and config.is_encoder_decoder
+            else None,
+            cache_seqlens=compute.slot("cache_seqlens") if config.has_page_tables else None,
+            cu_seqlens_q=compute.slot("cu_seqlens_q") if config.has_page_tables else None,
+            cu_seqlens_k=compute.slot("cu_seqlens_k") if config.has_page_tables else None,
+            scheduler_metadata=compute.slot("scheduler_metadata")
+            if config.has_page_tables and config.attention_backend == AttentionBackend.FA3
+            else None,
+            strided_indices=compute.slot("strided_indices") if config.has_page_tables else None,
+            triton_kv_indptr=compute.slot("triton_kv_indptr") if config.has_triton else None,
+            triton_window_kv_indptr=compute.slot("triton_window_kv_indptr")
+            if config.has_triton and config.has_window
+            else None,
+            triton_qo_indptr=compute.slot("triton_qo_indptr") if config.has_triton else None,
+            triton_mask_indptr=compute.slot("triton_mask_indptr") if config.has_triton else None,
+            triton_kv_indices=compute.slot("triton_kv_indices") if config.has_triton else None,
+            triton_window_kv_indices=compute.slot("triton_window_kv_indices")
+            if config.has_triton and config.has_window
+            else None,
+            triton_window_cache_loc=compute.slot("triton_window_cache_loc")
+            if config.has_triton and config.has_window
+            else None,
+            triton_num_kv_splits=compute.slot("triton_num_kv_splits")
+            if config.has_triton
+            else None,
+            triton_attn_logits=compute.slot("triton_attn_logits") if config.has_triton else None,
+            triton_attn_lse=compute.slot("triton_attn_lse") if config.has_triton else None,
             seq_lens_cpu=host.slot("seq_lens_cpu"),
+            mla_kv_indptr_cpu=host.slot("mla_kv_indptr_cpu") if config.has_mla else None,
+            mla_qo_indptr_cpu=host.slot("mla_qo_indptr_cpu") if config.has_mla else None,
+            mla_kv_lens_cpu=host.slot("mla_kv_lens_cpu") if config.has_mla else None,
         )
 
     @property
@@ -990,8 +3375,7 @@ class DraftExtendGraphDraftRegistry:
     def slots(self) -> tuple[Tensor, ...]:
         """Every buffer that this configuration has."""
         slots = (
-            self.draft_extend_page_table,
-            self.draft_extend_cache_seqlens,
+            self.flashinfer_workspace,
             self.input_ids,
             self.positions,
             self.out_cache_loc,
@@ -1007,7 +3391,50 @@ class DraftExtendGraphDraftRegistry:
             self.num_accept_tokens,
             self.select_index,
             self.draft_mamba_track_indices,
+            self.draft_extend_seed_topk,
             self.draft_logits,
+            self.dsa_page_table,
+            self.dsa_cache_seqlens,
+            self.dsa_kv_indptr,
+            self.dsa_kv_indices,
+            self.flashinfer_kv_indptr,
+            self.flashinfer_qo_indptr,
+            self.flashinfer_last_page_len,
+            self.flashinfer_second_kv_indptr,
+            self.flashinfer_second_qo_indptr,
+            self.flashinfer_kv_indices,
+            self.flashinfer_second_kv_indices,
+            self.flashinfer_window_cache_loc,
+            self.flashinfer_mask_indptr,
+            self.flashinfer_custom_mask,
+            self.mla_kv_indptr,
+            self.mla_qo_indptr,
+            self.mla_kv_indices,
+            self.mla_kv_lens,
+            self.mla_kv_indptr_cpu,
+            self.mla_qo_indptr_cpu,
+            self.mla_kv_lens_cpu,
+            self.mla_block_table,
+            self.mla_padded_q,
+            self.mla_unpadded_output,
+            self.page_table,
+            self.window_page_table,
+            self.encoder_page_table,
+            self.cache_seqlens,
+            self.cu_seqlens_q,
+            self.cu_seqlens_k,
+            self.scheduler_metadata,
+            self.strided_indices,
+            self.triton_kv_indptr,
+            self.triton_window_kv_indptr,
+            self.triton_qo_indptr,
+            self.triton_mask_indptr,
+            self.triton_kv_indices,
+            self.triton_window_kv_indices,
+            self.triton_window_cache_loc,
+            self.triton_num_kv_splits,
+            self.triton_attn_logits,
+            self.triton_attn_lse,
         )
         return tuple(slot for slot in slots if slot is not None)
 
@@ -1016,10 +3443,8 @@ class DraftExtendGraphDraftRegistry:
 class DraftExtendGraphDraftViews:
     """What a batch of one padded shape sees of the buffers."""
 
-    # specs/sglang/backends/draft.yaml:27
-    draft_extend_page_table: Tensor | None
-    # specs/sglang/backends/draft.yaml:30
-    draft_extend_cache_seqlens: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:67
+    flashinfer_workspace: Tensor | None
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     # specs/sglang/slots.yaml:6
@@ -1034,24 +3459,110 @@ class DraftExtendGraphDraftViews:
     seq_lens: Tensor
     # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
-    # specs/sglang/slots.yaml:51
+    # specs/sglang/slots.yaml:74
     global_num_tokens: Tensor
-    # specs/sglang/slots.yaml:54
+    # specs/sglang/slots.yaml:77
     global_num_tokens_for_logprob: Tensor
-    # specs/sglang/slots.yaml:95
+    # specs/sglang/slots.yaml:125
     target_hidden_states: Tensor | None
-    # specs/sglang/slots.yaml:98
+    # specs/sglang/slots.yaml:128
     verify_extend_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:101
+    # specs/sglang/slots.yaml:131
     num_correct_drafts: Tensor | None
-    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:134
     num_accept_tokens: Tensor | None
-    # specs/sglang/slots.yaml:107
+    # specs/sglang/slots.yaml:137
     select_index: Tensor | None
-    # specs/sglang/slots.yaml:110
+    # specs/sglang/slots.yaml:140
     draft_mamba_track_indices: Tensor | None
-    # specs/sglang/slots.yaml:114
+    # specs/sglang/slots.yaml:144
+    draft_extend_seed_topk: Tensor | None
+    # specs/sglang/slots.yaml:148
     draft_logits: Tensor | None
+    # specs/sglang/backends/dsa.yaml:15
+    dsa_page_table: Tensor | None
+    # specs/sglang/backends/dsa.yaml:18
+    dsa_cache_seqlens: Tensor | None
+    # specs/sglang/backends/dsa.yaml:20
+    dsa_kv_indptr: Tensor | None
+    # specs/sglang/backends/dsa.yaml:23
+    dsa_kv_indices: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:16
+    flashinfer_kv_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:19
+    flashinfer_qo_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:21
+    flashinfer_last_page_len: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:23
+    flashinfer_second_kv_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:26
+    flashinfer_second_qo_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:35
+    flashinfer_kv_indices: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:38
+    flashinfer_second_kv_indices: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:41
+    flashinfer_window_cache_loc: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:45
+    flashinfer_mask_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:48
+    flashinfer_custom_mask: Tensor | None
+    # specs/sglang/backends/mla.yaml:19
+    mla_kv_indptr: Tensor | None
+    # specs/sglang/backends/mla.yaml:22
+    mla_qo_indptr: Tensor | None
+    # specs/sglang/backends/mla.yaml:30
+    mla_kv_indices: Tensor | None
+    # specs/sglang/backends/mla.yaml:33
+    mla_kv_lens: Tensor | None
+    # specs/sglang/backends/mla.yaml:34
+    mla_kv_indptr_cpu: Tensor | None
+    # specs/sglang/backends/mla.yaml:37
+    mla_qo_indptr_cpu: Tensor | None
+    # specs/sglang/backends/mla.yaml:40
+    mla_kv_lens_cpu: Tensor | None
+    # specs/sglang/backends/mla.yaml:48
+    mla_block_table: Tensor | None
+    # specs/sglang/backends/mla.yaml:51
+    mla_padded_q: Tensor | None
+    # specs/sglang/backends/mla.yaml:54
+    mla_unpadded_output: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:20
+    page_table: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:22
+    window_page_table: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:25
+    encoder_page_table: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:28
+    cache_seqlens: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:30
+    cu_seqlens_q: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:33
+    cu_seqlens_k: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:35
+    scheduler_metadata: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:38
+    strided_indices: Tensor | None
+    # specs/sglang/backends/triton.yaml:11
+    triton_kv_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:14
+    triton_window_kv_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:17
+    triton_qo_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:19
+    triton_mask_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:27
+    triton_kv_indices: Tensor | None
+    # specs/sglang/backends/triton.yaml:31
+    triton_window_kv_indices: Tensor | None
+    # specs/sglang/backends/triton.yaml:35
+    triton_window_cache_loc: Tensor | None
+    # specs/sglang/backends/triton.yaml:39
+    triton_num_kv_splits: Tensor | None
+    # specs/sglang/backends/triton.yaml:59
+    triton_attn_logits: Tensor | None
+    # specs/sglang/backends/triton.yaml:62
+    triton_attn_lse: Tensor | None
 
     @classmethod
     def of(
@@ -1059,12 +3570,11 @@ class DraftExtendGraphDraftViews:
     ) -> DraftExtendGraphDraftViews:
         """Views of the heads that `rows` padded rows take."""
         return cls(
-            draft_extend_page_table=None
-            if registry.draft_extend_page_table is None
-            else padded_view(registry.draft_extend_page_table, rows.requests, config.context_pages),
-            draft_extend_cache_seqlens=None
-            if registry.draft_extend_cache_seqlens is None
-            else padded_view(registry.draft_extend_cache_seqlens, rows.requests),
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else padded_view(
+                registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)
+            ),
             input_ids=padded_view(registry.input_ids, rows.tokens),
             positions=padded_view(registry.positions, rows.tokens),
             out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
@@ -1100,10 +3610,168 @@ class DraftExtendGraphDraftViews:
             draft_mamba_track_indices=None
             if registry.draft_mamba_track_indices is None
             else padded_view(registry.draft_mamba_track_indices, rows.requests),
+            draft_extend_seed_topk=None
+            if registry.draft_extend_seed_topk is None
+            else padded_view(
+                registry.draft_extend_seed_topk, rows.tokens, present(config.draft_index_topk)
+            ),
             draft_logits=None
             if registry.draft_logits is None
             else padded_view(
                 registry.draft_logits, rows.requests, present(config.draft_vocab_size)
+            ),
+            dsa_page_table=None
+            if registry.dsa_page_table is None
+            else padded_view(registry.dsa_page_table, rows.tokens, present(config.dsa_columns)),
+            dsa_cache_seqlens=None
+            if registry.dsa_cache_seqlens is None
+            else padded_view(registry.dsa_cache_seqlens, rows.tokens),
+            dsa_kv_indptr=None
+            if registry.dsa_kv_indptr is None
+            else padded_view(registry.dsa_kv_indptr, rows.requests + 1),
+            dsa_kv_indices=None
+            if registry.dsa_kv_indices is None
+            else padded_view(
+                registry.dsa_kv_indices, rows.requests, present(config.dsa_index_topk)
+            ),
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else padded_view(registry.flashinfer_kv_indptr, rows.requests + 1),
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else padded_view(registry.flashinfer_qo_indptr, rows.requests + 1),
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else padded_view(registry.flashinfer_last_page_len, rows.requests),
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else padded_view(registry.flashinfer_second_kv_indptr, rows.requests + 1),
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else padded_view(registry.flashinfer_second_qo_indptr, rows.requests + 1),
+            flashinfer_kv_indices=None
+            if registry.flashinfer_kv_indices is None
+            else padded_view(registry.flashinfer_kv_indices, rows.requests, config.sequence_limit),
+            flashinfer_second_kv_indices=None
+            if registry.flashinfer_second_kv_indices is None
+            else padded_view(
+                registry.flashinfer_second_kv_indices, rows.requests, config.sequence_limit
+            ),
+            flashinfer_window_cache_loc=None
+            if registry.flashinfer_window_cache_loc is None
+            else padded_view(registry.flashinfer_window_cache_loc, rows.tokens),
+            flashinfer_mask_indptr=None
+            if registry.flashinfer_mask_indptr is None
+            else padded_view(registry.flashinfer_mask_indptr, rows.requests + 1),
+            flashinfer_custom_mask=None
+            if registry.flashinfer_custom_mask is None
+            else padded_view(registry.flashinfer_custom_mask, rows.tokens, config.context_length),
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else padded_view(registry.mla_kv_indptr, rows.requests + 1),
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else padded_view(registry.mla_qo_indptr, rows.requests + 1),
+            mla_kv_indices=None
+            if registry.mla_kv_indices is None
+            else padded_view(registry.mla_kv_indices, rows.requests, config.sequence_limit),
+            mla_kv_lens=None
+            if registry.mla_kv_lens is None
+            else padded_view(registry.mla_kv_lens, rows.requests),
+            mla_kv_indptr_cpu=None
+            if registry.mla_kv_indptr_cpu is None
+            else padded_view(registry.mla_kv_indptr_cpu, rows.requests + 1),
+            mla_qo_indptr_cpu=None
+            if registry.mla_qo_indptr_cpu is None
+            else padded_view(registry.mla_qo_indptr_cpu, rows.requests + 1),
+            mla_kv_lens_cpu=None
+            if registry.mla_kv_lens_cpu is None
+            else padded_view(registry.mla_kv_lens_cpu, rows.requests),
+            mla_block_table=None
+            if registry.mla_block_table is None
+            else padded_view(registry.mla_block_table, rows.requests, config.mla_blocks),
+            mla_padded_q=None
+            if registry.mla_padded_q is None
+            else padded_view(
+                registry.mla_padded_q,
+                rows.tokens,
+                config.attention_heads,
+                present(config.mla_latent_size),
+            ),
+            mla_unpadded_output=None
+            if registry.mla_unpadded_output is None
+            else padded_view(
+                registry.mla_unpadded_output,
+                rows.tokens,
+                config.attention_heads,
+                present(config.mla_output_size),
+            ),
+            page_table=None
+            if registry.page_table is None
+            else padded_view(registry.page_table, rows.requests, config.table_columns),
+            window_page_table=None
+            if registry.window_page_table is None
+            else padded_view(registry.window_page_table, rows.requests, config.table_columns),
+            encoder_page_table=None
+            if registry.encoder_page_table is None
+            else padded_view(
+                registry.encoder_page_table, rows.requests, present(config.max_source_positions)
+            ),
+            cache_seqlens=None
+            if registry.cache_seqlens is None
+            else padded_view(registry.cache_seqlens, rows.requests),
+            cu_seqlens_q=None
+            if registry.cu_seqlens_q is None
+            else padded_view(registry.cu_seqlens_q, rows.requests + 1),
+            cu_seqlens_k=None
+            if registry.cu_seqlens_k is None
+            else padded_view(registry.cu_seqlens_k, rows.requests + 1),
+            scheduler_metadata=None
+            if registry.scheduler_metadata is None
+            else padded_view(registry.scheduler_metadata, 4 * align_up(rows.requests, 4) + 1),
+            strided_indices=None
+            if registry.strided_indices is None
+            else padded_view(registry.strided_indices, config.context_pages),
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else padded_view(registry.triton_kv_indptr, rows.requests + 1),
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else padded_view(registry.triton_window_kv_indptr, rows.requests + 1),
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else padded_view(registry.triton_qo_indptr, rows.requests + 1),
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else padded_view(registry.triton_mask_indptr, rows.requests + 1),
+            triton_kv_indices=None
+            if registry.triton_kv_indices is None
+            else padded_view(registry.triton_kv_indices, rows.requests, config.sequence_limit),
+            triton_window_kv_indices=None
+            if registry.triton_window_kv_indices is None
+            else padded_view(registry.triton_window_kv_indices, rows.tokens, config.sliding_window),
+            triton_window_cache_loc=None
+            if registry.triton_window_cache_loc is None
+            else padded_view(registry.triton_window_cache_loc, rows.tokens),
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else padded_view(registry.triton_num_kv_splits, rows.tokens),
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else padded_view(
+                registry.triton_attn_logits,
+                rows.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else padded_view(
+                registry.triton_attn_lse,
+                rows.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
             ),
         )
 
@@ -1114,32 +3782,9 @@ class DraftGraphDraftRegistry:
     """The static buffers of the runner draft_graph of worker draft, each at its capacity."""
 
     regions: Regions
-    # specs/sglang/backends/draft.yaml:3
-    triton_draft_kv_indptr: Tensor | None
-    """[speculative_num_steps, requests * speculative_eagle_topk + 1]: where the keys of each
-    branch begin.
-    """
-    # specs/sglang/backends/draft.yaml:7
-    triton_draft_kv_indices: Tensor | None
-    """[speculative_num_steps, tokens * context_length]: slots of all keys."""
-    # specs/sglang/backends/draft.yaml:11
-    flashinfer_draft_kv_indptr: Tensor | None
-    """[speculative_num_steps, requests * speculative_eagle_topk + 1]: where the keys of each
-    branch begin.
-    """
-    # specs/sglang/backends/draft.yaml:15
-    flashinfer_draft_kv_indices: Tensor | None
-    """[speculative_num_steps, tokens * context_length]: slots of all keys."""
-    # specs/sglang/backends/draft.yaml:19
-    draft_page_tables: Tensor | None
-    """[speculative_num_steps - 1, requests, context_pages]: pages of each sequence, for each
-    step after the first.
-    """
-    # specs/sglang/backends/draft.yaml:23
-    draft_cache_seqlens: Tensor | None
-    """[speculative_num_steps - 1, requests]: tokens of each sequence, for each step after the
-    first.
-    """
+    # specs/sglang/backends/flashinfer.yaml:67
+    flashinfer_workspace: Tensor | None
+    """[flashinfer_workspace_bytes]: what its kernels keep between their parts."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     """[tokens]: token ids."""
@@ -1158,36 +3803,116 @@ class DraftGraphDraftRegistry:
     # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:51
+    # specs/sglang/slots.yaml:61
+    canary_request_ids: Tensor | None
+    """[requests]: whose key-value slots are checked."""
+    # specs/sglang/slots.yaml:64
+    canary_bootstrap_rooms: Tensor | None
+    """[requests]: where they came from, -1 for here."""
+    # specs/sglang/slots.yaml:74
     global_num_tokens: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
-    # specs/sglang/slots.yaml:54
+    # specs/sglang/slots.yaml:77
     global_num_tokens_for_logprob: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
-    # specs/sglang/slots.yaml:69
+    # specs/sglang/slots.yaml:92
     draft_cache_loc: Tensor | None
     """[tokens * speculative_num_steps]: key-value slots of all draft steps."""
-    # specs/sglang/slots.yaml:74
+    # specs/sglang/slots.yaml:97
     draft_seq_lens_of_one: Tensor | None
     """[requests]: a draft step extends each request by one token."""
-    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:100
     draft_topk_p: Tensor | None
     """[requests, speculative_eagle_topk]: probabilities of the first branches."""
-    # specs/sglang/slots.yaml:80
+    # specs/sglang/slots.yaml:103
     draft_topk_index: Tensor | None
     """[requests, speculative_eagle_topk]: their tokens."""
-    # specs/sglang/slots.yaml:83
+    # specs/sglang/slots.yaml:106
     draft_hidden_states: Tensor | None
     """[requests, draft_hidden_size]: hidden states that the first step begins from."""
-    # specs/sglang/slots.yaml:86
+    # specs/sglang/slots.yaml:109
     draft_temperatures: Tensor | None
     """[requests, 1]: how evenly a draft is sampled."""
-    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:112
     draft_top_ks: Tensor | None
     """[requests]: of how many tokens a draft is sampled."""
-    # specs/sglang/slots.yaml:92
+    # specs/sglang/slots.yaml:115
     draft_probs: Tensor | None
     """[requests, draft_vocab_size]: what drafts were sampled from."""
+    # specs/sglang/slots.yaml:118
+    draft_sampling_seed: Tensor | None
+    """[requests]: what the tokens of a draft are drawn with."""
+    # specs/sglang/slots.yaml:121
+    draft_seed_topk: Tensor | None
+    """[requests, draft_index_topk]: places that sparse attention of the first step looks at."""
+    # specs/sglang/backends/flashinfer.yaml:57
+    flashinfer_draft_kv_indptr: Tensor | None
+    """[speculative_num_steps, requests * speculative_eagle_topk + 1]: where the keys of each
+    branch begin.
+    """
+    # specs/sglang/backends/flashinfer.yaml:60
+    flashinfer_draft_last_page_len: Tensor | None
+    """[tokens]: keys on its last page."""
+    # specs/sglang/backends/flashinfer.yaml:62
+    flashinfer_draft_kv_indices: Tensor | None
+    """[speculative_num_steps, tokens, request_table_width]: slots of all keys."""
+    # specs/sglang/backends/mla.yaml:64
+    mla_draft_kv_indptr: Tensor | None
+    """[speculative_num_steps, requests * speculative_eagle_topk + 1]: where the keys of each
+    request begin.
+    """
+    # specs/sglang/backends/mla.yaml:67
+    mla_draft_kv_indices: Tensor | None
+    """[speculative_num_steps, tokens, request_table_width]: slots of all keys."""
+    # specs/sglang/backends/page_tables.yaml:38
+    strided_indices: Tensor | None
+    """[context_pages]: the first token of each page."""
+    # specs/sglang/backends/page_tables.yaml:74
+    draft_page_table: Tensor | None
+    """[speculative_num_steps - 1, requests, table_columns]: pages of each sequence, for each
+    step.
+    """
+    # specs/sglang/backends/page_tables.yaml:77
+    draft_window_page_table: Tensor | None
+    """[speculative_num_steps - 1, requests, table_columns]: the same in the pool of layers with
+    a window.
+    """
+    # specs/sglang/backends/page_tables.yaml:80
+    draft_branch_page_table: Tensor | None
+    """[tokens, branch_columns]: slots of the drafts behind each branch, for each step."""
+    # specs/sglang/backends/page_tables.yaml:83
+    draft_cache_seqlens: Tensor | None
+    """[speculative_num_steps - 1, requests]: tokens of each sequence, for each step."""
+    # specs/sglang/backends/page_tables.yaml:86
+    draft_cu_seqlens_q: Tensor | None
+    """[speculative_num_steps - 1, requests + 1]: where the queries of each request begin."""
+    # specs/sglang/backends/page_tables.yaml:89
+    draft_cu_seqlens_k: Tensor | None
+    """[speculative_num_steps - 1, requests + 1]: where its keys begin."""
+    # specs/sglang/backends/page_tables.yaml:92
+    draft_scheduler_metadata: Tensor | None
+    """[speculative_num_steps - 1, 4 * align_up(requests, 4) + 1]: how the kernel divides its
+    work.
+    """
+    # specs/sglang/backends/triton.yaml:39
+    triton_num_kv_splits: Tensor | None
+    """[tokens]: parts of each sequence."""
+    # specs/sglang/backends/triton.yaml:59
+    triton_attn_logits: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits, value_head_size]: what each part of a sequence
+    comes to.
+    """
+    # specs/sglang/backends/triton.yaml:62
+    triton_attn_lse: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits]: and its weight."""
+    # specs/sglang/backends/triton.yaml:71
+    triton_draft_kv_indptr: Tensor | None
+    """[speculative_num_steps, requests * speculative_eagle_topk + 1]: where the keys of each
+    branch begin.
+    """
+    # specs/sglang/backends/triton.yaml:74
+    triton_draft_kv_indices: Tensor | None
+    """[speculative_num_steps, tokens, request_table_width]: slots of all keys."""
 
     @classmethod
     def layout(
@@ -1216,67 +3941,29 @@ class DraftGraphDraftRegistry:
                 torch.int32,
             ),
         ]
-        if config.has_draft_graph and config.has_triton_tables:
+        if config.has_flashinfer:
             compute_slots.append(
                 SlotShape(
-                    "triton_draft_kv_indptr",
-                    (present(config.speculative_num_steps), capacities.triton_draft_kv_indptr_1),
-                    torch.int32,
+                    "flashinfer_workspace",
+                    (present(config.flashinfer_workspace_bytes),),
+                    torch.uint8,
                 )
             )
-        if config.has_draft_graph and config.has_triton_tables:
+        if config.kv_canary:
             compute_slots.append(
-                SlotShape(
-                    "triton_draft_kv_indices",
-                    (present(config.speculative_num_steps), capacities.triton_draft_kv_indices_1),
-                    torch.int64,
-                )
+                SlotShape("canary_request_ids", (capacities.requests,), torch.int64)
             )
-        if config.has_draft_graph and config.has_flashinfer_tables:
+        if config.kv_canary:
             compute_slots.append(
-                SlotShape(
-                    "flashinfer_draft_kv_indptr",
-                    (
-                        present(config.speculative_num_steps),
-                        capacities.flashinfer_draft_kv_indptr_1,
-                    ),
-                    torch.int32,
-                )
-            )
-        if config.has_draft_graph and config.has_flashinfer_tables:
-            compute_slots.append(
-                SlotShape(
-                    "flashinfer_draft_kv_indices",
-                    (
-                        present(config.speculative_num_steps),
-                        capacities.flashinfer_draft_kv_indices_1,
-                    ),
-                    torch.int32,
-                )
-            )
-        if config.has_draft_graph and config.has_tables:
-            compute_slots.append(
-                SlotShape(
-                    "draft_page_tables",
-                    (
-                        present(config.speculative_num_steps) - 1,
-                        capacities.requests,
-                        config.context_pages,
-                    ),
-                    torch.int32,
-                )
-            )
-        if config.has_draft_graph and config.has_tables:
-            compute_slots.append(
-                SlotShape(
-                    "draft_cache_seqlens",
-                    (present(config.speculative_num_steps) - 1, capacities.requests),
-                    torch.int32,
-                )
+                SlotShape("canary_bootstrap_rooms", (capacities.requests,), torch.int64)
             )
         if config.has_draft_graph:
             compute_slots.append(
-                SlotShape("draft_cache_loc", (capacities.draft_cache_loc_0,), torch.int64)
+                SlotShape(
+                    "draft_cache_loc",
+                    (capacities.tokens * present(config.speculative_num_steps),),
+                    torch.int64,
+                )
             )
         if config.has_draft_graph:
             compute_slots.append(
@@ -1320,6 +4007,189 @@ class DraftGraphDraftRegistry:
                     torch.float32,
                 )
             )
+        if config.seeds_drafts:
+            compute_slots.append(
+                SlotShape("draft_sampling_seed", (capacities.requests,), torch.int64)
+            )
+        if config.has_draft_graph and present(config.draft_index_topk) > 0:
+            compute_slots.append(
+                SlotShape(
+                    "draft_seed_topk",
+                    (capacities.requests, present(config.draft_index_topk)),
+                    torch.int32,
+                )
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_draft_kv_indptr",
+                    (
+                        present(config.speculative_num_steps),
+                        capacities.requests * present(config.speculative_eagle_topk) + 1,
+                    ),
+                    torch.int32,
+                )
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_draft_last_page_len", (capacities.tokens,), torch.int32)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_draft_kv_indices",
+                    (
+                        present(config.speculative_num_steps),
+                        capacities.tokens,
+                        config.request_table_width,
+                    ),
+                    torch.int32,
+                )
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape(
+                    "mla_draft_kv_indptr",
+                    (
+                        present(config.speculative_num_steps),
+                        capacities.requests * present(config.speculative_eagle_topk) + 1,
+                    ),
+                    torch.int32,
+                )
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape(
+                    "mla_draft_kv_indices",
+                    (
+                        present(config.speculative_num_steps),
+                        capacities.tokens,
+                        config.request_table_width,
+                    ),
+                    torch.int32,
+                )
+            )
+        if config.has_page_tables:
+            compute_slots.append(SlotShape("strided_indices", (config.context_pages,), torch.int64))
+        if config.has_page_tables:
+            compute_slots.append(
+                SlotShape(
+                    "draft_page_table",
+                    (
+                        present(config.speculative_num_steps) - 1,
+                        capacities.requests,
+                        config.table_columns,
+                    ),
+                    torch.int32,
+                )
+            )
+        if config.has_page_tables and config.has_window:
+            compute_slots.append(
+                SlotShape(
+                    "draft_window_page_table",
+                    (
+                        present(config.speculative_num_steps) - 1,
+                        capacities.requests,
+                        config.table_columns,
+                    ),
+                    torch.int32,
+                )
+            )
+        if (
+            config.has_page_tables
+            and config.drafts_trees
+            and config.attention_backend != AttentionBackend.TRTLLM_MHA
+        ):
+            compute_slots.append(
+                SlotShape(
+                    "draft_branch_page_table",
+                    (capacities.tokens, present(config.branch_columns)),
+                    torch.int32,
+                )
+            )
+        if config.has_page_tables:
+            compute_slots.append(
+                SlotShape(
+                    "draft_cache_seqlens",
+                    (present(config.speculative_num_steps) - 1, capacities.requests),
+                    torch.int32,
+                )
+            )
+        if config.has_page_tables:
+            compute_slots.append(
+                SlotShape(
+                    "draft_cu_seqlens_q",
+                    (present(config.speculative_num_steps) - 1, capacities.requests + 1),
+                    torch.int32,
+                )
+            )
+        if config.has_page_tables:
+            compute_slots.append(
+                SlotShape(
+                    "draft_cu_seqlens_k",
+                    (present(config.speculative_num_steps) - 1, capacities.requests + 1),
+                    torch.int32,
+                )
+            )
+        if config.has_page_tables and config.attention_backend == AttentionBackend.FA3:
+            compute_slots.append(
+                SlotShape(
+                    "draft_scheduler_metadata",
+                    (
+                        present(config.speculative_num_steps) - 1,
+                        4 * align_up(capacities.requests, 4) + 1,
+                    ),
+                    torch.int32,
+                )
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_num_kv_splits", (capacities.tokens,), torch.int32)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape(
+                    "triton_attn_logits",
+                    (
+                        capacities.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                    torch.float32,
+                )
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape(
+                    "triton_attn_lse",
+                    (capacities.tokens, config.attention_heads, present(config.triton_kv_splits)),
+                    torch.float32,
+                )
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape(
+                    "triton_draft_kv_indptr",
+                    (
+                        present(config.speculative_num_steps),
+                        capacities.requests * present(config.speculative_eagle_topk) + 1,
+                    ),
+                    torch.int32,
+                )
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape(
+                    "triton_draft_kv_indices",
+                    (
+                        present(config.speculative_num_steps),
+                        capacities.tokens,
+                        config.request_table_width,
+                    ),
+                    torch.int64,
+                )
+            )
         host_slots: list[SlotShape] = [
             SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
         ]
@@ -1355,29 +4225,18 @@ class DraftGraphDraftRegistry:
         host = regions.host
         return cls(
             regions=regions,
-            triton_draft_kv_indptr=compute.slot("triton_draft_kv_indptr")
-            if config.has_draft_graph and config.has_triton_tables
-            else None,
-            triton_draft_kv_indices=compute.slot("triton_draft_kv_indices")
-            if config.has_draft_graph and config.has_triton_tables
-            else None,
-            flashinfer_draft_kv_indptr=compute.slot("flashinfer_draft_kv_indptr")
-            if config.has_draft_graph and config.has_flashinfer_tables
-            else None,
-            flashinfer_draft_kv_indices=compute.slot("flashinfer_draft_kv_indices")
-            if config.has_draft_graph and config.has_flashinfer_tables
-            else None,
-            draft_page_tables=compute.slot("draft_page_tables")
-            if config.has_draft_graph and config.has_tables
-            else None,
-            draft_cache_seqlens=compute.slot("draft_cache_seqlens")
-            if config.has_draft_graph and config.has_tables
+            flashinfer_workspace=compute.slot("flashinfer_workspace")
+            if config.has_flashinfer
             else None,
             input_ids=compute.slot("input_ids"),
             positions=compute.slot("positions"),
             mrope_positions=compute.slot("mrope_positions"),
             req_pool_indices=compute.slot("req_pool_indices"),
             seq_lens=compute.slot("seq_lens"),
+            canary_request_ids=compute.slot("canary_request_ids") if config.kv_canary else None,
+            canary_bootstrap_rooms=compute.slot("canary_bootstrap_rooms")
+            if config.kv_canary
+            else None,
             global_num_tokens=compute.slot("global_num_tokens"),
             global_num_tokens_for_logprob=compute.slot("global_num_tokens_for_logprob"),
             draft_cache_loc=compute.slot("draft_cache_loc") if config.has_draft_graph else None,
@@ -1396,6 +4255,56 @@ class DraftGraphDraftRegistry:
             draft_probs=compute.slot("draft_probs")
             if config.has_draft_graph and present(config.speculative_use_rejection_sampling)
             else None,
+            draft_sampling_seed=compute.slot("draft_sampling_seed")
+            if config.seeds_drafts
+            else None,
+            draft_seed_topk=compute.slot("draft_seed_topk")
+            if config.has_draft_graph and present(config.draft_index_topk) > 0
+            else None,
+            flashinfer_draft_kv_indptr=compute.slot("flashinfer_draft_kv_indptr")
+            if config.has_flashinfer
+            else None,
+            flashinfer_draft_last_page_len=compute.slot("flashinfer_draft_last_page_len")
+            if config.has_flashinfer
+            else None,
+            flashinfer_draft_kv_indices=compute.slot("flashinfer_draft_kv_indices")
+            if config.has_flashinfer
+            else None,
+            mla_draft_kv_indptr=compute.slot("mla_draft_kv_indptr") if config.has_mla else None,
+            mla_draft_kv_indices=compute.slot("mla_draft_kv_indices") if config.has_mla else None,
+            strided_indices=compute.slot("strided_indices") if config.has_page_tables else None,
+            draft_page_table=compute.slot("draft_page_table") if config.has_page_tables else None,
+            draft_window_page_table=compute.slot("draft_window_page_table")
+            if config.has_page_tables and config.has_window
+            else None,
+            draft_branch_page_table=compute.slot("draft_branch_page_table")
+            if config.has_page_tables
+            and config.drafts_trees
+            and config.attention_backend != AttentionBackend.TRTLLM_MHA
+            else None,
+            draft_cache_seqlens=compute.slot("draft_cache_seqlens")
+            if config.has_page_tables
+            else None,
+            draft_cu_seqlens_q=compute.slot("draft_cu_seqlens_q")
+            if config.has_page_tables
+            else None,
+            draft_cu_seqlens_k=compute.slot("draft_cu_seqlens_k")
+            if config.has_page_tables
+            else None,
+            draft_scheduler_metadata=compute.slot("draft_scheduler_metadata")
+            if config.has_page_tables and config.attention_backend == AttentionBackend.FA3
+            else None,
+            triton_num_kv_splits=compute.slot("triton_num_kv_splits")
+            if config.has_triton
+            else None,
+            triton_attn_logits=compute.slot("triton_attn_logits") if config.has_triton else None,
+            triton_attn_lse=compute.slot("triton_attn_lse") if config.has_triton else None,
+            triton_draft_kv_indptr=compute.slot("triton_draft_kv_indptr")
+            if config.has_triton
+            else None,
+            triton_draft_kv_indices=compute.slot("triton_draft_kv_indices")
+            if config.has_triton
+            else None,
             seq_lens_cpu=host.slot("seq_lens_cpu"),
         )
 
@@ -1408,18 +4317,15 @@ class DraftGraphDraftRegistry:
     def slots(self) -> tuple[Tensor, ...]:
         """Every buffer that this configuration has."""
         slots = (
-            self.triton_draft_kv_indptr,
-            self.triton_draft_kv_indices,
-            self.flashinfer_draft_kv_indptr,
-            self.flashinfer_draft_kv_indices,
-            self.draft_page_tables,
-            self.draft_cache_seqlens,
+            self.flashinfer_workspace,
             self.input_ids,
             self.positions,
             self.mrope_positions,
             self.req_pool_indices,
             self.seq_lens,
             self.seq_lens_cpu,
+            self.canary_request_ids,
+            self.canary_bootstrap_rooms,
             self.global_num_tokens,
             self.global_num_tokens_for_logprob,
             self.draft_cache_loc,
@@ -1430,6 +4336,26 @@ class DraftGraphDraftRegistry:
             self.draft_temperatures,
             self.draft_top_ks,
             self.draft_probs,
+            self.draft_sampling_seed,
+            self.draft_seed_topk,
+            self.flashinfer_draft_kv_indptr,
+            self.flashinfer_draft_last_page_len,
+            self.flashinfer_draft_kv_indices,
+            self.mla_draft_kv_indptr,
+            self.mla_draft_kv_indices,
+            self.strided_indices,
+            self.draft_page_table,
+            self.draft_window_page_table,
+            self.draft_branch_page_table,
+            self.draft_cache_seqlens,
+            self.draft_cu_seqlens_q,
+            self.draft_cu_seqlens_k,
+            self.draft_scheduler_metadata,
+            self.triton_num_kv_splits,
+            self.triton_attn_logits,
+            self.triton_attn_lse,
+            self.triton_draft_kv_indptr,
+            self.triton_draft_kv_indices,
         )
         return tuple(slot for slot in slots if slot is not None)
 
@@ -1438,18 +4364,8 @@ class DraftGraphDraftRegistry:
 class DraftGraphDraftViews:
     """What a batch of one padded shape sees of the buffers."""
 
-    # specs/sglang/backends/draft.yaml:3
-    triton_draft_kv_indptr: Tensor | None
-    # specs/sglang/backends/draft.yaml:7
-    triton_draft_kv_indices: Tensor | None
-    # specs/sglang/backends/draft.yaml:11
-    flashinfer_draft_kv_indptr: Tensor | None
-    # specs/sglang/backends/draft.yaml:15
-    flashinfer_draft_kv_indices: Tensor | None
-    # specs/sglang/backends/draft.yaml:19
-    draft_page_tables: Tensor | None
-    # specs/sglang/backends/draft.yaml:23
-    draft_cache_seqlens: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:67
+    flashinfer_workspace: Tensor | None
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     # specs/sglang/slots.yaml:6
@@ -1462,26 +4378,70 @@ class DraftGraphDraftViews:
     seq_lens: Tensor
     # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
-    # specs/sglang/slots.yaml:51
-    global_num_tokens: Tensor
-    # specs/sglang/slots.yaml:54
-    global_num_tokens_for_logprob: Tensor
-    # specs/sglang/slots.yaml:69
-    draft_cache_loc: Tensor | None
+    # specs/sglang/slots.yaml:61
+    canary_request_ids: Tensor | None
+    # specs/sglang/slots.yaml:64
+    canary_bootstrap_rooms: Tensor | None
     # specs/sglang/slots.yaml:74
-    draft_seq_lens_of_one: Tensor | None
+    global_num_tokens: Tensor
     # specs/sglang/slots.yaml:77
-    draft_topk_p: Tensor | None
-    # specs/sglang/slots.yaml:80
-    draft_topk_index: Tensor | None
-    # specs/sglang/slots.yaml:83
-    draft_hidden_states: Tensor | None
-    # specs/sglang/slots.yaml:86
-    draft_temperatures: Tensor | None
-    # specs/sglang/slots.yaml:89
-    draft_top_ks: Tensor | None
+    global_num_tokens_for_logprob: Tensor
     # specs/sglang/slots.yaml:92
+    draft_cache_loc: Tensor | None
+    # specs/sglang/slots.yaml:97
+    draft_seq_lens_of_one: Tensor | None
+    # specs/sglang/slots.yaml:100
+    draft_topk_p: Tensor | None
+    # specs/sglang/slots.yaml:103
+    draft_topk_index: Tensor | None
+    # specs/sglang/slots.yaml:106
+    draft_hidden_states: Tensor | None
+    # specs/sglang/slots.yaml:109
+    draft_temperatures: Tensor | None
+    # specs/sglang/slots.yaml:112
+    draft_top_ks: Tensor | None
+    # specs/sglang/slots.yaml:115
     draft_probs: Tensor | None
+    # specs/sglang/slots.yaml:118
+    draft_sampling_seed: Tensor | None
+    # specs/sglang/slots.yaml:121
+    draft_seed_topk: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:57
+    flashinfer_draft_kv_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:60
+    flashinfer_draft_last_page_len: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:62
+    flashinfer_draft_kv_indices: Tensor | None
+    # specs/sglang/backends/mla.yaml:64
+    mla_draft_kv_indptr: Tensor | None
+    # specs/sglang/backends/mla.yaml:67
+    mla_draft_kv_indices: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:38
+    strided_indices: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:74
+    draft_page_table: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:77
+    draft_window_page_table: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:80
+    draft_branch_page_table: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:83
+    draft_cache_seqlens: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:86
+    draft_cu_seqlens_q: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:89
+    draft_cu_seqlens_k: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:92
+    draft_scheduler_metadata: Tensor | None
+    # specs/sglang/backends/triton.yaml:39
+    triton_num_kv_splits: Tensor | None
+    # specs/sglang/backends/triton.yaml:59
+    triton_attn_logits: Tensor | None
+    # specs/sglang/backends/triton.yaml:62
+    triton_attn_lse: Tensor | None
+    # specs/sglang/backends/triton.yaml:71
+    triton_draft_kv_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:74
+    triton_draft_kv_indices: Tensor | None
 
     @classmethod
     def of(
@@ -1489,48 +4449,10 @@ class DraftGraphDraftViews:
     ) -> DraftGraphDraftViews:
         """Views of the heads that `rows` padded rows take."""
         return cls(
-            triton_draft_kv_indptr=None
-            if registry.triton_draft_kv_indptr is None
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
             else padded_view(
-                registry.triton_draft_kv_indptr,
-                present(config.speculative_num_steps),
-                rows.requests * present(config.speculative_eagle_topk) + 1,
-            ),
-            triton_draft_kv_indices=None
-            if registry.triton_draft_kv_indices is None
-            else padded_view(
-                registry.triton_draft_kv_indices,
-                present(config.speculative_num_steps),
-                rows.tokens * config.context_length,
-            ),
-            flashinfer_draft_kv_indptr=None
-            if registry.flashinfer_draft_kv_indptr is None
-            else padded_view(
-                registry.flashinfer_draft_kv_indptr,
-                present(config.speculative_num_steps),
-                rows.requests * present(config.speculative_eagle_topk) + 1,
-            ),
-            flashinfer_draft_kv_indices=None
-            if registry.flashinfer_draft_kv_indices is None
-            else padded_view(
-                registry.flashinfer_draft_kv_indices,
-                present(config.speculative_num_steps),
-                rows.tokens * config.context_length,
-            ),
-            draft_page_tables=None
-            if registry.draft_page_tables is None
-            else padded_view(
-                registry.draft_page_tables,
-                present(config.speculative_num_steps) - 1,
-                rows.requests,
-                config.context_pages,
-            ),
-            draft_cache_seqlens=None
-            if registry.draft_cache_seqlens is None
-            else padded_view(
-                registry.draft_cache_seqlens,
-                present(config.speculative_num_steps) - 1,
-                rows.requests,
+                registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)
             ),
             input_ids=padded_view(registry.input_ids, rows.tokens),
             positions=padded_view(registry.positions, rows.tokens),
@@ -1538,6 +4460,12 @@ class DraftGraphDraftViews:
             req_pool_indices=padded_view(registry.req_pool_indices, rows.requests),
             seq_lens=padded_view(registry.seq_lens, rows.requests),
             seq_lens_cpu=padded_view(registry.seq_lens_cpu, rows.requests),
+            canary_request_ids=None
+            if registry.canary_request_ids is None
+            else padded_view(registry.canary_request_ids, rows.requests),
+            canary_bootstrap_rooms=None
+            if registry.canary_bootstrap_rooms is None
+            else padded_view(registry.canary_bootstrap_rooms, rows.requests),
             global_num_tokens=padded_view(
                 registry.global_num_tokens,
                 config.num_dp_ranks if config.require_mlp_tp_gather else 1,
@@ -1578,6 +4506,134 @@ class DraftGraphDraftViews:
             draft_probs=None
             if registry.draft_probs is None
             else padded_view(registry.draft_probs, rows.requests, present(config.draft_vocab_size)),
+            draft_sampling_seed=None
+            if registry.draft_sampling_seed is None
+            else padded_view(registry.draft_sampling_seed, rows.requests),
+            draft_seed_topk=None
+            if registry.draft_seed_topk is None
+            else padded_view(
+                registry.draft_seed_topk, rows.requests, present(config.draft_index_topk)
+            ),
+            flashinfer_draft_kv_indptr=None
+            if registry.flashinfer_draft_kv_indptr is None
+            else padded_view(
+                registry.flashinfer_draft_kv_indptr,
+                present(config.speculative_num_steps),
+                rows.requests * present(config.speculative_eagle_topk) + 1,
+            ),
+            flashinfer_draft_last_page_len=None
+            if registry.flashinfer_draft_last_page_len is None
+            else padded_view(registry.flashinfer_draft_last_page_len, rows.tokens),
+            flashinfer_draft_kv_indices=None
+            if registry.flashinfer_draft_kv_indices is None
+            else padded_view(
+                registry.flashinfer_draft_kv_indices,
+                present(config.speculative_num_steps),
+                rows.tokens,
+                config.request_table_width,
+            ),
+            mla_draft_kv_indptr=None
+            if registry.mla_draft_kv_indptr is None
+            else padded_view(
+                registry.mla_draft_kv_indptr,
+                present(config.speculative_num_steps),
+                rows.requests * present(config.speculative_eagle_topk) + 1,
+            ),
+            mla_draft_kv_indices=None
+            if registry.mla_draft_kv_indices is None
+            else padded_view(
+                registry.mla_draft_kv_indices,
+                present(config.speculative_num_steps),
+                rows.tokens,
+                config.request_table_width,
+            ),
+            strided_indices=None
+            if registry.strided_indices is None
+            else padded_view(registry.strided_indices, config.context_pages),
+            draft_page_table=None
+            if registry.draft_page_table is None
+            else padded_view(
+                registry.draft_page_table,
+                present(config.speculative_num_steps) - 1,
+                rows.requests,
+                config.table_columns,
+            ),
+            draft_window_page_table=None
+            if registry.draft_window_page_table is None
+            else padded_view(
+                registry.draft_window_page_table,
+                present(config.speculative_num_steps) - 1,
+                rows.requests,
+                config.table_columns,
+            ),
+            draft_branch_page_table=None
+            if registry.draft_branch_page_table is None
+            else padded_view(
+                registry.draft_branch_page_table, rows.tokens, present(config.branch_columns)
+            ),
+            draft_cache_seqlens=None
+            if registry.draft_cache_seqlens is None
+            else padded_view(
+                registry.draft_cache_seqlens,
+                present(config.speculative_num_steps) - 1,
+                rows.requests,
+            ),
+            draft_cu_seqlens_q=None
+            if registry.draft_cu_seqlens_q is None
+            else padded_view(
+                registry.draft_cu_seqlens_q,
+                present(config.speculative_num_steps) - 1,
+                rows.requests + 1,
+            ),
+            draft_cu_seqlens_k=None
+            if registry.draft_cu_seqlens_k is None
+            else padded_view(
+                registry.draft_cu_seqlens_k,
+                present(config.speculative_num_steps) - 1,
+                rows.requests + 1,
+            ),
+            draft_scheduler_metadata=None
+            if registry.draft_scheduler_metadata is None
+            else padded_view(
+                registry.draft_scheduler_metadata,
+                present(config.speculative_num_steps) - 1,
+                4 * align_up(rows.requests, 4) + 1,
+            ),
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else padded_view(registry.triton_num_kv_splits, rows.tokens),
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else padded_view(
+                registry.triton_attn_logits,
+                rows.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else padded_view(
+                registry.triton_attn_lse,
+                rows.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
+            triton_draft_kv_indptr=None
+            if registry.triton_draft_kv_indptr is None
+            else padded_view(
+                registry.triton_draft_kv_indptr,
+                present(config.speculative_num_steps),
+                rows.requests * present(config.speculative_eagle_topk) + 1,
+            ),
+            triton_draft_kv_indices=None
+            if registry.triton_draft_kv_indices is None
+            else padded_view(
+                registry.triton_draft_kv_indices,
+                present(config.speculative_num_steps),
+                rows.tokens,
+                config.request_table_width,
+            ),
         )
 
 
@@ -1587,6 +4643,9 @@ class EagerTargetRegistry:
     """The static buffers of the runner eager of worker target, each at its capacity."""
 
     regions: Regions
+    # specs/sglang/backends/flashinfer.yaml:67
+    flashinfer_workspace: Tensor | None
+    """[flashinfer_workspace_bytes]: what its kernels keep between their parts."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     """[tokens]: token ids."""
@@ -1620,21 +4679,65 @@ class EagerTargetRegistry:
     # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None
     """[requests]: positions of the encoder for each request."""
-    # specs/sglang/slots.yaml:39
+    # specs/sglang/slots.yaml:40
     mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:42
+    # specs/sglang/slots.yaml:43
     mamba_track_mask: Tensor | None
     """[requests]: whether the state is kept in this round."""
-    # specs/sglang/slots.yaml:45
+    # specs/sglang/slots.yaml:46
     ngram_column_starts: Tensor | None
     """[requests]: where the tokens of a request begin."""
-    # specs/sglang/slots.yaml:48
+    # specs/sglang/slots.yaml:49
     ngram_req_lens: Tensor | None
     """[requests]: tokens of a request to look up."""
-    # specs/sglang/slots.yaml:212
-    num_token_non_padded: Tensor
-    """[1]: rows that are real; expert routing skips the rest."""
+    # specs/sglang/slots.yaml:316
+    num_token_non_padded: Tensor | None
+    """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
+    rest.
+    """
+    # specs/sglang/backends/flashinfer.yaml:16
+    flashinfer_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/flashinfer.yaml:19
+    flashinfer_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/flashinfer.yaml:21
+    flashinfer_last_page_len: Tensor | None
+    """[requests]: keys on its last page."""
+    # specs/sglang/backends/flashinfer.yaml:23
+    flashinfer_second_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin for the second wrapper."""
+    # specs/sglang/backends/flashinfer.yaml:26
+    flashinfer_second_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/hybrid_linear.yaml:8
+    linear_state_indices: Tensor | None
+    """[requests]: where the state of each request lies, -1 in a row without a request."""
+    # specs/sglang/backends/hybrid_linear.yaml:11
+    linear_query_start: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/hybrid_linear.yaml:13
+    linear_verify_indices: Tensor | None
+    """[requests]: where the states of a verify are put aside."""
+    # specs/sglang/backends/mla.yaml:19
+    mla_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/mla.yaml:22
+    mla_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/triton.yaml:11
+    triton_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/triton.yaml:14
+    triton_window_kv_indptr: Tensor | None
+    """[requests + 1]: where those in its window begin."""
+    # specs/sglang/backends/triton.yaml:17
+    triton_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/triton.yaml:19
+    triton_mask_indptr: Tensor | None
+    """[requests + 1]: where its mask begins."""
 
     @classmethod
     def layout(
@@ -1656,10 +4759,23 @@ class EagerTargetRegistry:
             SlotShape("extend_seq_lens", (capacities.extend_seq_lens_0,), torch.int32),
             SlotShape("extend_prefix_lens", (capacities.extend_seq_lens_0,), torch.int32),
             SlotShape("extend_start_loc", (capacities.extend_seq_lens_0,), torch.int32),
-            SlotShape("num_token_non_padded", (1,), torch.int32),
         ]
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_workspace",
+                    (present(config.flashinfer_workspace_bytes),),
+                    torch.uint8,
+                )
+            )
         if config.is_encoder_decoder:
-            compute_slots.append(SlotShape("encoder_lens", (capacities.requests,), torch.int32))
+            compute_slots.append(
+                SlotShape(
+                    "encoder_lens",
+                    (capacities.requests,),
+                    (torch.int64 if device.type == "cpu" else torch.int32),
+                )
+            )
         if config.tracks_mamba:
             compute_slots.append(
                 SlotShape("mamba_track_indices", (capacities.requests,), torch.int64)
@@ -1672,6 +4788,64 @@ class EagerTargetRegistry:
             )
         if config.ngram_embedding:
             compute_slots.append(SlotShape("ngram_req_lens", (capacities.requests,), torch.int32))
+        if config.counts_real_tokens:
+            compute_slots.append(SlotShape("num_token_non_padded", (1,), torch.int32))
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_qo_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_last_page_len", (capacities.requests,), torch.int32)
+            )
+        if config.has_flashinfer and config.has_second_wrapper:
+            compute_slots.append(
+                SlotShape("flashinfer_second_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer and config.has_second_wrapper:
+            compute_slots.append(
+                SlotShape("flashinfer_second_qo_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.hybrid_linear:
+            compute_slots.append(
+                SlotShape("linear_state_indices", (capacities.requests,), torch.int32)
+            )
+        if config.hybrid_linear:
+            compute_slots.append(
+                SlotShape("linear_query_start", (capacities.requests + 1,), torch.int32)
+            )
+        if config.hybrid_linear and config.speculative:
+            compute_slots.append(
+                SlotShape("linear_verify_indices", (capacities.requests,), torch.int32)
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape("mla_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape("mla_qo_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_triton and config.has_window:
+            compute_slots.append(
+                SlotShape("triton_window_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_qo_indptr", (capacities.requests + 1,), torch.int64)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_mask_indptr", (capacities.requests + 1,), torch.int64)
+            )
         host_slots: list[SlotShape] = [
             SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
         ]
@@ -1703,6 +4877,9 @@ class EagerTargetRegistry:
         host = regions.host
         return cls(
             regions=regions,
+            flashinfer_workspace=compute.slot("flashinfer_workspace")
+            if config.has_flashinfer
+            else None,
             input_ids=compute.slot("input_ids"),
             positions=compute.slot("positions"),
             out_cache_loc=compute.slot("out_cache_loc"),
@@ -1721,7 +4898,39 @@ class EagerTargetRegistry:
             if config.ngram_embedding
             else None,
             ngram_req_lens=compute.slot("ngram_req_lens") if config.ngram_embedding else None,
-            num_token_non_padded=compute.slot("num_token_non_padded"),
+            num_token_non_padded=compute.slot("num_token_non_padded")
+            if config.counts_real_tokens
+            else None,
+            flashinfer_kv_indptr=compute.slot("flashinfer_kv_indptr")
+            if config.has_flashinfer
+            else None,
+            flashinfer_qo_indptr=compute.slot("flashinfer_qo_indptr")
+            if config.has_flashinfer
+            else None,
+            flashinfer_last_page_len=compute.slot("flashinfer_last_page_len")
+            if config.has_flashinfer
+            else None,
+            flashinfer_second_kv_indptr=compute.slot("flashinfer_second_kv_indptr")
+            if config.has_flashinfer and config.has_second_wrapper
+            else None,
+            flashinfer_second_qo_indptr=compute.slot("flashinfer_second_qo_indptr")
+            if config.has_flashinfer and config.has_second_wrapper
+            else None,
+            linear_state_indices=compute.slot("linear_state_indices")
+            if config.hybrid_linear
+            else None,
+            linear_query_start=compute.slot("linear_query_start") if config.hybrid_linear else None,
+            linear_verify_indices=compute.slot("linear_verify_indices")
+            if config.hybrid_linear and config.speculative
+            else None,
+            mla_kv_indptr=compute.slot("mla_kv_indptr") if config.has_mla else None,
+            mla_qo_indptr=compute.slot("mla_qo_indptr") if config.has_mla else None,
+            triton_kv_indptr=compute.slot("triton_kv_indptr") if config.has_triton else None,
+            triton_window_kv_indptr=compute.slot("triton_window_kv_indptr")
+            if config.has_triton and config.has_window
+            else None,
+            triton_qo_indptr=compute.slot("triton_qo_indptr") if config.has_triton else None,
+            triton_mask_indptr=compute.slot("triton_mask_indptr") if config.has_triton else None,
             seq_lens_cpu=host.slot("seq_lens_cpu"),
         )
 
@@ -1734,6 +4943,7 @@ class EagerTargetRegistry:
     def slots(self) -> tuple[Tensor, ...]:
         """Every buffer that this configuration has."""
         slots = (
+            self.flashinfer_workspace,
             self.input_ids,
             self.positions,
             self.out_cache_loc,
@@ -1750,6 +4960,20 @@ class EagerTargetRegistry:
             self.ngram_column_starts,
             self.ngram_req_lens,
             self.num_token_non_padded,
+            self.flashinfer_kv_indptr,
+            self.flashinfer_qo_indptr,
+            self.flashinfer_last_page_len,
+            self.flashinfer_second_kv_indptr,
+            self.flashinfer_second_qo_indptr,
+            self.linear_state_indices,
+            self.linear_query_start,
+            self.linear_verify_indices,
+            self.mla_kv_indptr,
+            self.mla_qo_indptr,
+            self.triton_kv_indptr,
+            self.triton_window_kv_indptr,
+            self.triton_qo_indptr,
+            self.triton_mask_indptr,
         )
         return tuple(slot for slot in slots if slot is not None)
 
@@ -1758,6 +4982,8 @@ class EagerTargetRegistry:
 class EagerTargetViews:
     """What a batch of one padded shape sees of the buffers."""
 
+    # specs/sglang/backends/flashinfer.yaml:67
+    flashinfer_workspace: Tensor | None
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     # specs/sglang/slots.yaml:6
@@ -1780,21 +5006,54 @@ class EagerTargetViews:
     extend_start_loc: Tensor
     # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None
-    # specs/sglang/slots.yaml:39
+    # specs/sglang/slots.yaml:40
     mamba_track_indices: Tensor | None
-    # specs/sglang/slots.yaml:42
+    # specs/sglang/slots.yaml:43
     mamba_track_mask: Tensor | None
-    # specs/sglang/slots.yaml:45
+    # specs/sglang/slots.yaml:46
     ngram_column_starts: Tensor | None
-    # specs/sglang/slots.yaml:48
+    # specs/sglang/slots.yaml:49
     ngram_req_lens: Tensor | None
-    # specs/sglang/slots.yaml:212
-    num_token_non_padded: Tensor
+    # specs/sglang/slots.yaml:316
+    num_token_non_padded: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:16
+    flashinfer_kv_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:19
+    flashinfer_qo_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:21
+    flashinfer_last_page_len: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:23
+    flashinfer_second_kv_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:26
+    flashinfer_second_qo_indptr: Tensor | None
+    # specs/sglang/backends/hybrid_linear.yaml:8
+    linear_state_indices: Tensor | None
+    # specs/sglang/backends/hybrid_linear.yaml:11
+    linear_query_start: Tensor | None
+    # specs/sglang/backends/hybrid_linear.yaml:13
+    linear_verify_indices: Tensor | None
+    # specs/sglang/backends/mla.yaml:19
+    mla_kv_indptr: Tensor | None
+    # specs/sglang/backends/mla.yaml:22
+    mla_qo_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:11
+    triton_kv_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:14
+    triton_window_kv_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:17
+    triton_qo_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:19
+    triton_mask_indptr: Tensor | None
 
     @classmethod
-    def of(cls, registry: EagerTargetRegistry, rows: Rows) -> EagerTargetViews:
+    def of(cls, registry: EagerTargetRegistry, config: Config, rows: Rows) -> EagerTargetViews:
         """Views of the heads that `rows` padded rows take."""
         return cls(
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else padded_view(
+                registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)
+            ),
             input_ids=padded_view(registry.input_ids, rows.tokens),
             positions=padded_view(registry.positions, rows.tokens),
             out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
@@ -1820,7 +5079,51 @@ class EagerTargetViews:
             ngram_req_lens=None
             if registry.ngram_req_lens is None
             else padded_view(registry.ngram_req_lens, rows.requests),
-            num_token_non_padded=padded_view(registry.num_token_non_padded, 1),
+            num_token_non_padded=None
+            if registry.num_token_non_padded is None
+            else padded_view(registry.num_token_non_padded, 1),
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else padded_view(registry.flashinfer_kv_indptr, rows.requests + 1),
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else padded_view(registry.flashinfer_qo_indptr, rows.requests + 1),
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else padded_view(registry.flashinfer_last_page_len, rows.requests),
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else padded_view(registry.flashinfer_second_kv_indptr, rows.requests + 1),
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else padded_view(registry.flashinfer_second_qo_indptr, rows.requests + 1),
+            linear_state_indices=None
+            if registry.linear_state_indices is None
+            else padded_view(registry.linear_state_indices, rows.requests),
+            linear_query_start=None
+            if registry.linear_query_start is None
+            else padded_view(registry.linear_query_start, rows.requests + 1),
+            linear_verify_indices=None
+            if registry.linear_verify_indices is None
+            else padded_view(registry.linear_verify_indices, rows.requests),
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else padded_view(registry.mla_kv_indptr, rows.requests + 1),
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else padded_view(registry.mla_qo_indptr, rows.requests + 1),
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else padded_view(registry.triton_kv_indptr, rows.requests + 1),
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else padded_view(registry.triton_window_kv_indptr, rows.requests + 1),
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else padded_view(registry.triton_qo_indptr, rows.requests + 1),
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else padded_view(registry.triton_mask_indptr, rows.requests + 1),
         )
 
 
@@ -1830,6 +5133,9 @@ class EagerDraftRegistry:
     """The static buffers of the runner eager of worker draft, each at its capacity."""
 
     regions: Regions
+    # specs/sglang/backends/flashinfer.yaml:67
+    flashinfer_workspace: Tensor | None
+    """[flashinfer_workspace_bytes]: what its kernels keep between their parts."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     """[tokens]: token ids."""
@@ -1863,21 +5169,56 @@ class EagerDraftRegistry:
     # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None
     """[requests]: positions of the encoder for each request."""
-    # specs/sglang/slots.yaml:39
+    # specs/sglang/slots.yaml:40
     mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:42
+    # specs/sglang/slots.yaml:43
     mamba_track_mask: Tensor | None
     """[requests]: whether the state is kept in this round."""
-    # specs/sglang/slots.yaml:45
+    # specs/sglang/slots.yaml:46
     ngram_column_starts: Tensor | None
     """[requests]: where the tokens of a request begin."""
-    # specs/sglang/slots.yaml:48
+    # specs/sglang/slots.yaml:49
     ngram_req_lens: Tensor | None
     """[requests]: tokens of a request to look up."""
-    # specs/sglang/slots.yaml:212
-    num_token_non_padded: Tensor
-    """[1]: rows that are real; expert routing skips the rest."""
+    # specs/sglang/slots.yaml:316
+    num_token_non_padded: Tensor | None
+    """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
+    rest.
+    """
+    # specs/sglang/backends/flashinfer.yaml:16
+    flashinfer_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/flashinfer.yaml:19
+    flashinfer_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/flashinfer.yaml:21
+    flashinfer_last_page_len: Tensor | None
+    """[requests]: keys on its last page."""
+    # specs/sglang/backends/flashinfer.yaml:23
+    flashinfer_second_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin for the second wrapper."""
+    # specs/sglang/backends/flashinfer.yaml:26
+    flashinfer_second_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/mla.yaml:19
+    mla_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/mla.yaml:22
+    mla_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/triton.yaml:11
+    triton_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/triton.yaml:14
+    triton_window_kv_indptr: Tensor | None
+    """[requests + 1]: where those in its window begin."""
+    # specs/sglang/backends/triton.yaml:17
+    triton_qo_indptr: Tensor | None
+    """[requests + 1]: where its queries begin."""
+    # specs/sglang/backends/triton.yaml:19
+    triton_mask_indptr: Tensor | None
+    """[requests + 1]: where its mask begins."""
 
     @classmethod
     def layout(
@@ -1899,10 +5240,23 @@ class EagerDraftRegistry:
             SlotShape("extend_seq_lens", (capacities.extend_seq_lens_0,), torch.int32),
             SlotShape("extend_prefix_lens", (capacities.extend_seq_lens_0,), torch.int32),
             SlotShape("extend_start_loc", (capacities.extend_seq_lens_0,), torch.int32),
-            SlotShape("num_token_non_padded", (1,), torch.int32),
         ]
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape(
+                    "flashinfer_workspace",
+                    (present(config.flashinfer_workspace_bytes),),
+                    torch.uint8,
+                )
+            )
         if config.is_encoder_decoder:
-            compute_slots.append(SlotShape("encoder_lens", (capacities.requests,), torch.int32))
+            compute_slots.append(
+                SlotShape(
+                    "encoder_lens",
+                    (capacities.requests,),
+                    (torch.int64 if device.type == "cpu" else torch.int32),
+                )
+            )
         if config.tracks_mamba:
             compute_slots.append(
                 SlotShape("mamba_track_indices", (capacities.requests,), torch.int64)
@@ -1915,6 +5269,52 @@ class EagerDraftRegistry:
             )
         if config.ngram_embedding:
             compute_slots.append(SlotShape("ngram_req_lens", (capacities.requests,), torch.int32))
+        if config.counts_real_tokens:
+            compute_slots.append(SlotShape("num_token_non_padded", (1,), torch.int32))
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_qo_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer:
+            compute_slots.append(
+                SlotShape("flashinfer_last_page_len", (capacities.requests,), torch.int32)
+            )
+        if config.has_flashinfer and config.has_second_wrapper:
+            compute_slots.append(
+                SlotShape("flashinfer_second_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_flashinfer and config.has_second_wrapper:
+            compute_slots.append(
+                SlotShape("flashinfer_second_qo_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape("mla_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape("mla_qo_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_triton and config.has_window:
+            compute_slots.append(
+                SlotShape("triton_window_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_qo_indptr", (capacities.requests + 1,), torch.int64)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_mask_indptr", (capacities.requests + 1,), torch.int64)
+            )
         host_slots: list[SlotShape] = [
             SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
         ]
@@ -1946,6 +5346,9 @@ class EagerDraftRegistry:
         host = regions.host
         return cls(
             regions=regions,
+            flashinfer_workspace=compute.slot("flashinfer_workspace")
+            if config.has_flashinfer
+            else None,
             input_ids=compute.slot("input_ids"),
             positions=compute.slot("positions"),
             out_cache_loc=compute.slot("out_cache_loc"),
@@ -1964,7 +5367,32 @@ class EagerDraftRegistry:
             if config.ngram_embedding
             else None,
             ngram_req_lens=compute.slot("ngram_req_lens") if config.ngram_embedding else None,
-            num_token_non_padded=compute.slot("num_token_non_padded"),
+            num_token_non_padded=compute.slot("num_token_non_padded")
+            if config.counts_real_tokens
+            else None,
+            flashinfer_kv_indptr=compute.slot("flashinfer_kv_indptr")
+            if config.has_flashinfer
+            else None,
+            flashinfer_qo_indptr=compute.slot("flashinfer_qo_indptr")
+            if config.has_flashinfer
+            else None,
+            flashinfer_last_page_len=compute.slot("flashinfer_last_page_len")
+            if config.has_flashinfer
+            else None,
+            flashinfer_second_kv_indptr=compute.slot("flashinfer_second_kv_indptr")
+            if config.has_flashinfer and config.has_second_wrapper
+            else None,
+            flashinfer_second_qo_indptr=compute.slot("flashinfer_second_qo_indptr")
+            if config.has_flashinfer and config.has_second_wrapper
+            else None,
+            mla_kv_indptr=compute.slot("mla_kv_indptr") if config.has_mla else None,
+            mla_qo_indptr=compute.slot("mla_qo_indptr") if config.has_mla else None,
+            triton_kv_indptr=compute.slot("triton_kv_indptr") if config.has_triton else None,
+            triton_window_kv_indptr=compute.slot("triton_window_kv_indptr")
+            if config.has_triton and config.has_window
+            else None,
+            triton_qo_indptr=compute.slot("triton_qo_indptr") if config.has_triton else None,
+            triton_mask_indptr=compute.slot("triton_mask_indptr") if config.has_triton else None,
             seq_lens_cpu=host.slot("seq_lens_cpu"),
         )
 
@@ -1977,6 +5405,7 @@ class EagerDraftRegistry:
     def slots(self) -> tuple[Tensor, ...]:
         """Every buffer that this configuration has."""
         slots = (
+            self.flashinfer_workspace,
             self.input_ids,
             self.positions,
             self.out_cache_loc,
@@ -1993,6 +5422,17 @@ class EagerDraftRegistry:
             self.ngram_column_starts,
             self.ngram_req_lens,
             self.num_token_non_padded,
+            self.flashinfer_kv_indptr,
+            self.flashinfer_qo_indptr,
+            self.flashinfer_last_page_len,
+            self.flashinfer_second_kv_indptr,
+            self.flashinfer_second_qo_indptr,
+            self.mla_kv_indptr,
+            self.mla_qo_indptr,
+            self.triton_kv_indptr,
+            self.triton_window_kv_indptr,
+            self.triton_qo_indptr,
+            self.triton_mask_indptr,
         )
         return tuple(slot for slot in slots if slot is not None)
 
@@ -2001,6 +5441,8 @@ class EagerDraftRegistry:
 class EagerDraftViews:
     """What a batch of one padded shape sees of the buffers."""
 
+    # specs/sglang/backends/flashinfer.yaml:67
+    flashinfer_workspace: Tensor | None
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     # specs/sglang/slots.yaml:6
@@ -2023,21 +5465,48 @@ class EagerDraftViews:
     extend_start_loc: Tensor
     # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None
-    # specs/sglang/slots.yaml:39
+    # specs/sglang/slots.yaml:40
     mamba_track_indices: Tensor | None
-    # specs/sglang/slots.yaml:42
+    # specs/sglang/slots.yaml:43
     mamba_track_mask: Tensor | None
-    # specs/sglang/slots.yaml:45
+    # specs/sglang/slots.yaml:46
     ngram_column_starts: Tensor | None
-    # specs/sglang/slots.yaml:48
+    # specs/sglang/slots.yaml:49
     ngram_req_lens: Tensor | None
-    # specs/sglang/slots.yaml:212
-    num_token_non_padded: Tensor
+    # specs/sglang/slots.yaml:316
+    num_token_non_padded: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:16
+    flashinfer_kv_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:19
+    flashinfer_qo_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:21
+    flashinfer_last_page_len: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:23
+    flashinfer_second_kv_indptr: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:26
+    flashinfer_second_qo_indptr: Tensor | None
+    # specs/sglang/backends/mla.yaml:19
+    mla_kv_indptr: Tensor | None
+    # specs/sglang/backends/mla.yaml:22
+    mla_qo_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:11
+    triton_kv_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:14
+    triton_window_kv_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:17
+    triton_qo_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:19
+    triton_mask_indptr: Tensor | None
 
     @classmethod
-    def of(cls, registry: EagerDraftRegistry, rows: Rows) -> EagerDraftViews:
+    def of(cls, registry: EagerDraftRegistry, config: Config, rows: Rows) -> EagerDraftViews:
         """Views of the heads that `rows` padded rows take."""
         return cls(
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else padded_view(
+                registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)
+            ),
             input_ids=padded_view(registry.input_ids, rows.tokens),
             positions=padded_view(registry.positions, rows.tokens),
             out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
@@ -2063,7 +5532,42 @@ class EagerDraftViews:
             ngram_req_lens=None
             if registry.ngram_req_lens is None
             else padded_view(registry.ngram_req_lens, rows.requests),
-            num_token_non_padded=padded_view(registry.num_token_non_padded, 1),
+            num_token_non_padded=None
+            if registry.num_token_non_padded is None
+            else padded_view(registry.num_token_non_padded, 1),
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else padded_view(registry.flashinfer_kv_indptr, rows.requests + 1),
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else padded_view(registry.flashinfer_qo_indptr, rows.requests + 1),
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else padded_view(registry.flashinfer_last_page_len, rows.requests),
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else padded_view(registry.flashinfer_second_kv_indptr, rows.requests + 1),
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else padded_view(registry.flashinfer_second_qo_indptr, rows.requests + 1),
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else padded_view(registry.mla_kv_indptr, rows.requests + 1),
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else padded_view(registry.mla_qo_indptr, rows.requests + 1),
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else padded_view(registry.triton_kv_indptr, rows.requests + 1),
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else padded_view(registry.triton_window_kv_indptr, rows.requests + 1),
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else padded_view(registry.triton_qo_indptr, rows.requests + 1),
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else padded_view(registry.triton_mask_indptr, rows.requests + 1),
         )
 
 
@@ -2073,23 +5577,6 @@ class FrozenKvGraphDraftRegistry:
     """The static buffers of the runner frozen_kv_graph of worker draft, each at its capacity."""
 
     regions: Regions
-    # specs/sglang/backends/draft.yaml:41
-    frozen_triton_kv_indptr: Tensor | None
-    """[requests + 1]: where the keys of each branch begin."""
-    # specs/sglang/backends/draft.yaml:45
-    frozen_triton_kv_indices: Tensor | None
-    """[tokens * context_length]: slots of all keys, in the pool of the target."""
-    # specs/sglang/backends/draft.yaml:49
-    frozen_triton_num_kv_splits: Tensor | None
-    """[tokens]: parts of each sequence."""
-    # specs/sglang/backends/draft.yaml:52
-    frozen_triton_attn_logits: Tensor | None
-    """[tokens, attention_heads, triton_kv_splits, value_head_size]: what each part of a sequence
-    comes to.
-    """
-    # specs/sglang/backends/draft.yaml:56
-    frozen_triton_attn_lse: Tensor | None
-    """[tokens, attention_heads, triton_kv_splits]: and its weight."""
     # specs/sglang/slots.yaml:6
     positions: Tensor
     """[tokens]: rotary positions."""
@@ -2105,28 +5592,45 @@ class FrozenKvGraphDraftRegistry:
     # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:51
+    # specs/sglang/slots.yaml:74
     global_num_tokens: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
-    # specs/sglang/slots.yaml:54
+    # specs/sglang/slots.yaml:77
     global_num_tokens_for_logprob: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
-    # specs/sglang/slots.yaml:117
+    # specs/sglang/slots.yaml:151
     frozen_hidden_states: Tensor | None
     """[requests // speculative_eagle_topk, draft_input_size]: hidden states that the first step
     begins from.
     """
-    # specs/sglang/slots.yaml:121
+    # specs/sglang/slots.yaml:155
     frozen_bonus_tokens: Tensor | None
     """[requests // speculative_eagle_topk]: the token that each draft follows."""
-    # specs/sglang/slots.yaml:124
+    # specs/sglang/slots.yaml:158
     frozen_topk_p: Tensor | None
     """[requests // speculative_eagle_topk, speculative_eagle_topk]: probabilities of the
     branches of a step.
     """
-    # specs/sglang/slots.yaml:128
+    # specs/sglang/slots.yaml:162
     frozen_topk_index: Tensor | None
     """[requests // speculative_eagle_topk, speculative_eagle_topk]: their tokens."""
+    # specs/sglang/backends/triton.yaml:11
+    triton_kv_indptr: Tensor | None
+    """[requests + 1]: where the keys of each request begin."""
+    # specs/sglang/backends/triton.yaml:39
+    triton_num_kv_splits: Tensor | None
+    """[tokens]: parts of each sequence."""
+    # specs/sglang/backends/triton.yaml:50
+    frozen_triton_kv_indices: Tensor | None
+    """[requests, context_length]: slots of all keys, in the pool of the target."""
+    # specs/sglang/backends/triton.yaml:59
+    triton_attn_logits: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits, value_head_size]: what each part of a sequence
+    comes to.
+    """
+    # specs/sglang/backends/triton.yaml:62
+    triton_attn_lse: Tensor | None
+    """[tokens, attention_heads, triton_kv_splits]: and its weight."""
 
     @classmethod
     def layout(
@@ -2154,28 +5658,67 @@ class FrozenKvGraphDraftRegistry:
                 torch.int32,
             ),
         ]
-        if config.has_frozen_graph and config.has_triton_tables:
+        if config.has_frozen_graph:
             compute_slots.append(
                 SlotShape(
-                    "frozen_triton_kv_indptr", (capacities.frozen_triton_kv_indptr_0,), torch.int32
+                    "frozen_hidden_states",
+                    (
+                        capacities.requests // present(config.speculative_eagle_topk),
+                        present(config.draft_input_size),
+                    ),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
                 )
             )
-        if config.has_frozen_graph and config.has_triton_tables:
+        if config.has_frozen_graph:
             compute_slots.append(
                 SlotShape(
-                    "frozen_triton_kv_indices",
-                    (capacities.frozen_triton_kv_indices_0,),
+                    "frozen_bonus_tokens",
+                    (capacities.requests // present(config.speculative_eagle_topk),),
                     torch.int64,
                 )
             )
-        if config.has_frozen_graph and config.has_triton_tables:
-            compute_slots.append(
-                SlotShape("frozen_triton_num_kv_splits", (capacities.tokens,), torch.int32)
-            )
-        if config.has_frozen_graph and config.has_triton_tables:
+        if config.has_frozen_graph:
             compute_slots.append(
                 SlotShape(
-                    "frozen_triton_attn_logits",
+                    "frozen_topk_p",
+                    (
+                        capacities.requests // present(config.speculative_eagle_topk),
+                        present(config.speculative_eagle_topk),
+                    ),
+                    torch.float32,
+                )
+            )
+        if config.has_frozen_graph:
+            compute_slots.append(
+                SlotShape(
+                    "frozen_topk_index",
+                    (
+                        capacities.requests // present(config.speculative_eagle_topk),
+                        present(config.speculative_eagle_topk),
+                    ),
+                    torch.int64,
+                )
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_kv_indptr", (capacities.requests + 1,), torch.int32)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape("triton_num_kv_splits", (capacities.tokens,), torch.int32)
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape(
+                    "frozen_triton_kv_indices",
+                    (capacities.requests, config.context_length),
+                    torch.int64,
+                )
+            )
+        if config.has_triton:
+            compute_slots.append(
+                SlotShape(
+                    "triton_attn_logits",
                     (
                         capacities.tokens,
                         config.attention_heads,
@@ -2185,40 +5728,12 @@ class FrozenKvGraphDraftRegistry:
                     torch.float32,
                 )
             )
-        if config.has_frozen_graph and config.has_triton_tables:
+        if config.has_triton:
             compute_slots.append(
                 SlotShape(
-                    "frozen_triton_attn_lse",
+                    "triton_attn_lse",
                     (capacities.tokens, config.attention_heads, present(config.triton_kv_splits)),
                     torch.float32,
-                )
-            )
-        if config.has_frozen_graph:
-            compute_slots.append(
-                SlotShape(
-                    "frozen_hidden_states",
-                    (capacities.frozen_hidden_states_0, present(config.draft_input_size)),
-                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
-                )
-            )
-        if config.has_frozen_graph:
-            compute_slots.append(
-                SlotShape("frozen_bonus_tokens", (capacities.frozen_bonus_tokens_0,), torch.int64)
-            )
-        if config.has_frozen_graph:
-            compute_slots.append(
-                SlotShape(
-                    "frozen_topk_p",
-                    (capacities.frozen_topk_p_0, present(config.speculative_eagle_topk)),
-                    torch.float32,
-                )
-            )
-        if config.has_frozen_graph:
-            compute_slots.append(
-                SlotShape(
-                    "frozen_topk_index",
-                    (capacities.frozen_topk_index_0, present(config.speculative_eagle_topk)),
-                    torch.int64,
                 )
             )
         host_slots: list[SlotShape] = [
@@ -2256,21 +5771,6 @@ class FrozenKvGraphDraftRegistry:
         host = regions.host
         return cls(
             regions=regions,
-            frozen_triton_kv_indptr=compute.slot("frozen_triton_kv_indptr")
-            if config.has_frozen_graph and config.has_triton_tables
-            else None,
-            frozen_triton_kv_indices=compute.slot("frozen_triton_kv_indices")
-            if config.has_frozen_graph and config.has_triton_tables
-            else None,
-            frozen_triton_num_kv_splits=compute.slot("frozen_triton_num_kv_splits")
-            if config.has_frozen_graph and config.has_triton_tables
-            else None,
-            frozen_triton_attn_logits=compute.slot("frozen_triton_attn_logits")
-            if config.has_frozen_graph and config.has_triton_tables
-            else None,
-            frozen_triton_attn_lse=compute.slot("frozen_triton_attn_lse")
-            if config.has_frozen_graph and config.has_triton_tables
-            else None,
             positions=compute.slot("positions"),
             mrope_positions=compute.slot("mrope_positions"),
             req_pool_indices=compute.slot("req_pool_indices"),
@@ -2287,6 +5787,15 @@ class FrozenKvGraphDraftRegistry:
             frozen_topk_index=compute.slot("frozen_topk_index")
             if config.has_frozen_graph
             else None,
+            triton_kv_indptr=compute.slot("triton_kv_indptr") if config.has_triton else None,
+            triton_num_kv_splits=compute.slot("triton_num_kv_splits")
+            if config.has_triton
+            else None,
+            frozen_triton_kv_indices=compute.slot("frozen_triton_kv_indices")
+            if config.has_triton
+            else None,
+            triton_attn_logits=compute.slot("triton_attn_logits") if config.has_triton else None,
+            triton_attn_lse=compute.slot("triton_attn_lse") if config.has_triton else None,
             seq_lens_cpu=host.slot("seq_lens_cpu"),
         )
 
@@ -2299,11 +5808,6 @@ class FrozenKvGraphDraftRegistry:
     def slots(self) -> tuple[Tensor, ...]:
         """Every buffer that this configuration has."""
         slots = (
-            self.frozen_triton_kv_indptr,
-            self.frozen_triton_kv_indices,
-            self.frozen_triton_num_kv_splits,
-            self.frozen_triton_attn_logits,
-            self.frozen_triton_attn_lse,
             self.positions,
             self.mrope_positions,
             self.req_pool_indices,
@@ -2315,6 +5819,11 @@ class FrozenKvGraphDraftRegistry:
             self.frozen_bonus_tokens,
             self.frozen_topk_p,
             self.frozen_topk_index,
+            self.triton_kv_indptr,
+            self.triton_num_kv_splits,
+            self.frozen_triton_kv_indices,
+            self.triton_attn_logits,
+            self.triton_attn_lse,
         )
         return tuple(slot for slot in slots if slot is not None)
 
@@ -2323,16 +5832,6 @@ class FrozenKvGraphDraftRegistry:
 class FrozenKvGraphDraftViews:
     """What a batch of one padded shape sees of the buffers."""
 
-    # specs/sglang/backends/draft.yaml:41
-    frozen_triton_kv_indptr: Tensor | None
-    # specs/sglang/backends/draft.yaml:45
-    frozen_triton_kv_indices: Tensor | None
-    # specs/sglang/backends/draft.yaml:49
-    frozen_triton_num_kv_splits: Tensor | None
-    # specs/sglang/backends/draft.yaml:52
-    frozen_triton_attn_logits: Tensor | None
-    # specs/sglang/backends/draft.yaml:56
-    frozen_triton_attn_lse: Tensor | None
     # specs/sglang/slots.yaml:6
     positions: Tensor
     # specs/sglang/slots.yaml:15
@@ -2343,18 +5842,28 @@ class FrozenKvGraphDraftViews:
     seq_lens: Tensor
     # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
-    # specs/sglang/slots.yaml:51
+    # specs/sglang/slots.yaml:74
     global_num_tokens: Tensor
-    # specs/sglang/slots.yaml:54
+    # specs/sglang/slots.yaml:77
     global_num_tokens_for_logprob: Tensor
-    # specs/sglang/slots.yaml:117
+    # specs/sglang/slots.yaml:151
     frozen_hidden_states: Tensor | None
-    # specs/sglang/slots.yaml:121
+    # specs/sglang/slots.yaml:155
     frozen_bonus_tokens: Tensor | None
-    # specs/sglang/slots.yaml:124
+    # specs/sglang/slots.yaml:158
     frozen_topk_p: Tensor | None
-    # specs/sglang/slots.yaml:128
+    # specs/sglang/slots.yaml:162
     frozen_topk_index: Tensor | None
+    # specs/sglang/backends/triton.yaml:11
+    triton_kv_indptr: Tensor | None
+    # specs/sglang/backends/triton.yaml:39
+    triton_num_kv_splits: Tensor | None
+    # specs/sglang/backends/triton.yaml:50
+    frozen_triton_kv_indices: Tensor | None
+    # specs/sglang/backends/triton.yaml:59
+    triton_attn_logits: Tensor | None
+    # specs/sglang/backends/triton.yaml:62
+    triton_attn_lse: Tensor | None
 
     @classmethod
     def of(
@@ -2362,34 +5871,6 @@ class FrozenKvGraphDraftViews:
     ) -> FrozenKvGraphDraftViews:
         """Views of the heads that `rows` padded rows take."""
         return cls(
-            frozen_triton_kv_indptr=None
-            if registry.frozen_triton_kv_indptr is None
-            else padded_view(registry.frozen_triton_kv_indptr, rows.requests + 1),
-            frozen_triton_kv_indices=None
-            if registry.frozen_triton_kv_indices is None
-            else padded_view(
-                registry.frozen_triton_kv_indices, rows.tokens * config.context_length
-            ),
-            frozen_triton_num_kv_splits=None
-            if registry.frozen_triton_num_kv_splits is None
-            else padded_view(registry.frozen_triton_num_kv_splits, rows.tokens),
-            frozen_triton_attn_logits=None
-            if registry.frozen_triton_attn_logits is None
-            else padded_view(
-                registry.frozen_triton_attn_logits,
-                rows.tokens,
-                config.attention_heads,
-                present(config.triton_kv_splits),
-                config.value_head_size,
-            ),
-            frozen_triton_attn_lse=None
-            if registry.frozen_triton_attn_lse is None
-            else padded_view(
-                registry.frozen_triton_attn_lse,
-                rows.tokens,
-                config.attention_heads,
-                present(config.triton_kv_splits),
-            ),
             positions=padded_view(registry.positions, rows.tokens),
             mrope_positions=padded_view(registry.mrope_positions, 3, rows.tokens),
             req_pool_indices=padded_view(registry.req_pool_indices, rows.requests),
@@ -2430,6 +5911,34 @@ class FrozenKvGraphDraftViews:
                 rows.requests // present(config.speculative_eagle_topk),
                 present(config.speculative_eagle_topk),
             ),
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else padded_view(registry.triton_kv_indptr, rows.requests + 1),
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else padded_view(registry.triton_num_kv_splits, rows.tokens),
+            frozen_triton_kv_indices=None
+            if registry.frozen_triton_kv_indices is None
+            else padded_view(
+                registry.frozen_triton_kv_indices, rows.requests, config.context_length
+            ),
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else padded_view(
+                registry.triton_attn_logits,
+                rows.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else padded_view(
+                registry.triton_attn_lse,
+                rows.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
         )
 
 
@@ -2439,12 +5948,6 @@ class MultiLayerGraphDraftRegistry:
     """The static buffers of the runner multi_layer_graph of worker draft, each at its capacity."""
 
     regions: Regions
-    # specs/sglang/backends/draft.yaml:33
-    layer_page_tables: Tensor | None
-    """[speculative_num_steps, requests, context_pages]: pages of each sequence, for each layer."""
-    # specs/sglang/backends/draft.yaml:37
-    layer_cache_seqlens: Tensor | None
-    """[speculative_num_steps, requests]: tokens of each sequence, for each layer."""
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     """[tokens]: token ids."""
@@ -2460,52 +5963,75 @@ class MultiLayerGraphDraftRegistry:
     # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor
     """[requests]: rows of the request table; row 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:51
+    # specs/sglang/slots.yaml:74
     global_num_tokens: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
-    # specs/sglang/slots.yaml:54
+    # specs/sglang/slots.yaml:77
     global_num_tokens_for_logprob: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
-    # specs/sglang/slots.yaml:95
+    # specs/sglang/slots.yaml:125
     target_hidden_states: Tensor | None
     """[tokens, draft_input_size]: hidden states of the target."""
-    # specs/sglang/slots.yaml:98
+    # specs/sglang/slots.yaml:128
     verify_extend_seq_lens: Tensor | None
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:101
+    # specs/sglang/slots.yaml:131
     num_correct_drafts: Tensor | None
     """[requests]: drafts that the target agreed with."""
-    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:134
     num_accept_tokens: Tensor | None
     """[requests]: these and one token more, -1 in a row without a request."""
-    # specs/sglang/slots.yaml:107
+    # specs/sglang/slots.yaml:137
     select_index: Tensor | None
     """[requests]: the row of each request that has logits."""
-    # specs/sglang/slots.yaml:110
+    # specs/sglang/slots.yaml:140
     draft_mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:132
+    # specs/sglang/slots.yaml:166
     layer_seq_lens: Tensor | None
     """[requests]: tokens of each sequence."""
-    # specs/sglang/slots.yaml:135
+    # specs/sglang/slots.yaml:169
     layer_seq_lens_cpu: Tensor | None
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:138
+    # specs/sglang/slots.yaml:172
     layer_extend_start_loc: Tensor | None
     """[requests]: first token of each request."""
-    # specs/sglang/slots.yaml:141
+    # specs/sglang/slots.yaml:175
     layer_logits: Tensor | None
     """[tokens if require_gathered_buffer else requests, draft_vocab_size]: logits of one row for
     each request, or of all rows where ranks gather them.
     """
-    # specs/sglang/slots.yaml:145
+    # specs/sglang/slots.yaml:179
     layer_temperatures: Tensor | None
     """[requests, 1]: how evenly a draft is sampled."""
-    # specs/sglang/slots.yaml:149
+    # specs/sglang/slots.yaml:183
+    layer_sampling_seed: Tensor | None
+    """[requests]: what the tokens of a draft are drawn with."""
+    # specs/sglang/slots.yaml:187
     layer_draft_probs: Tensor | None
     """[requests, speculative_num_steps, draft_vocab_size]: what the drafts of each layer were
     sampled from.
     """
+    # specs/sglang/backends/page_tables.yaml:38
+    strided_indices: Tensor | None
+    """[context_pages]: the first token of each page."""
+    # specs/sglang/backends/page_tables.yaml:101
+    layer_page_table: Tensor | None
+    """[speculative_num_steps, requests, table_columns]: pages of each sequence, for each layer."""
+    # specs/sglang/backends/page_tables.yaml:104
+    layer_window_page_table: Tensor | None
+    """[speculative_num_steps, requests, table_columns]: the same in the pool of layers with a
+    window.
+    """
+    # specs/sglang/backends/page_tables.yaml:107
+    layer_cache_seqlens: Tensor | None
+    """[speculative_num_steps, requests]: tokens of each sequence, for each layer."""
+    # specs/sglang/backends/page_tables.yaml:110
+    layer_cu_seqlens_q: Tensor | None
+    """[speculative_num_steps, requests + 1]: where the queries of each request begin."""
+    # specs/sglang/backends/page_tables.yaml:113
+    layer_cu_seqlens_k: Tensor | None
+    """[speculative_num_steps, requests + 1]: where its keys begin."""
 
     @classmethod
     def layout(
@@ -2534,26 +6060,6 @@ class MultiLayerGraphDraftRegistry:
                 torch.int32,
             ),
         ]
-        if config.has_multi_layer_graph and config.has_tables:
-            compute_slots.append(
-                SlotShape(
-                    "layer_page_tables",
-                    (
-                        present(config.speculative_num_steps),
-                        capacities.requests,
-                        config.context_pages,
-                    ),
-                    torch.int32,
-                )
-            )
-        if config.has_multi_layer_graph and config.has_tables:
-            compute_slots.append(
-                SlotShape(
-                    "layer_cache_seqlens",
-                    (present(config.speculative_num_steps), capacities.requests),
-                    torch.int32,
-                )
-            )
         if config.catches_up_in_graphs:
             compute_slots.append(
                 SlotShape(
@@ -2600,6 +6106,10 @@ class MultiLayerGraphDraftRegistry:
             )
         if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling):
             compute_slots.append(
+                SlotShape("layer_sampling_seed", (capacities.requests,), torch.int64)
+            )
+        if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling):
+            compute_slots.append(
                 SlotShape(
                     "layer_draft_probs",
                     (
@@ -2608,6 +6118,56 @@ class MultiLayerGraphDraftRegistry:
                         present(config.draft_vocab_size),
                     ),
                     torch.float32,
+                )
+            )
+        if config.has_page_tables:
+            compute_slots.append(SlotShape("strided_indices", (config.context_pages,), torch.int64))
+        if config.has_page_tables:
+            compute_slots.append(
+                SlotShape(
+                    "layer_page_table",
+                    (
+                        present(config.speculative_num_steps),
+                        capacities.requests,
+                        config.table_columns,
+                    ),
+                    torch.int32,
+                )
+            )
+        if config.has_page_tables and config.has_window:
+            compute_slots.append(
+                SlotShape(
+                    "layer_window_page_table",
+                    (
+                        present(config.speculative_num_steps),
+                        capacities.requests,
+                        config.table_columns,
+                    ),
+                    torch.int32,
+                )
+            )
+        if config.has_page_tables:
+            compute_slots.append(
+                SlotShape(
+                    "layer_cache_seqlens",
+                    (present(config.speculative_num_steps), capacities.requests),
+                    torch.int32,
+                )
+            )
+        if config.has_page_tables:
+            compute_slots.append(
+                SlotShape(
+                    "layer_cu_seqlens_q",
+                    (present(config.speculative_num_steps), capacities.requests + 1),
+                    torch.int32,
+                )
+            )
+        if config.has_page_tables:
+            compute_slots.append(
+                SlotShape(
+                    "layer_cu_seqlens_k",
+                    (present(config.speculative_num_steps), capacities.requests + 1),
+                    torch.int32,
                 )
             )
         host_slots: list[SlotShape] = []
@@ -2647,12 +6207,6 @@ class MultiLayerGraphDraftRegistry:
         host = regions.host
         return cls(
             regions=regions,
-            layer_page_tables=compute.slot("layer_page_tables")
-            if config.has_multi_layer_graph and config.has_tables
-            else None,
-            layer_cache_seqlens=compute.slot("layer_cache_seqlens")
-            if config.has_multi_layer_graph and config.has_tables
-            else None,
             input_ids=compute.slot("input_ids"),
             positions=compute.slot("positions"),
             out_cache_loc=compute.slot("out_cache_loc"),
@@ -2684,8 +6238,25 @@ class MultiLayerGraphDraftRegistry:
             layer_temperatures=compute.slot("layer_temperatures")
             if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
             else None,
+            layer_sampling_seed=compute.slot("layer_sampling_seed")
+            if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
+            else None,
             layer_draft_probs=compute.slot("layer_draft_probs")
             if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
+            else None,
+            strided_indices=compute.slot("strided_indices") if config.has_page_tables else None,
+            layer_page_table=compute.slot("layer_page_table") if config.has_page_tables else None,
+            layer_window_page_table=compute.slot("layer_window_page_table")
+            if config.has_page_tables and config.has_window
+            else None,
+            layer_cache_seqlens=compute.slot("layer_cache_seqlens")
+            if config.has_page_tables
+            else None,
+            layer_cu_seqlens_q=compute.slot("layer_cu_seqlens_q")
+            if config.has_page_tables
+            else None,
+            layer_cu_seqlens_k=compute.slot("layer_cu_seqlens_k")
+            if config.has_page_tables
             else None,
             layer_seq_lens_cpu=host.slot("layer_seq_lens_cpu")
             if config.has_multi_layer_graph
@@ -2701,8 +6272,6 @@ class MultiLayerGraphDraftRegistry:
     def slots(self) -> tuple[Tensor, ...]:
         """Every buffer that this configuration has."""
         slots = (
-            self.layer_page_tables,
-            self.layer_cache_seqlens,
             self.input_ids,
             self.positions,
             self.out_cache_loc,
@@ -2721,7 +6290,14 @@ class MultiLayerGraphDraftRegistry:
             self.layer_extend_start_loc,
             self.layer_logits,
             self.layer_temperatures,
+            self.layer_sampling_seed,
             self.layer_draft_probs,
+            self.strided_indices,
+            self.layer_page_table,
+            self.layer_window_page_table,
+            self.layer_cache_seqlens,
+            self.layer_cu_seqlens_q,
+            self.layer_cu_seqlens_k,
         )
         return tuple(slot for slot in slots if slot is not None)
 
@@ -2730,10 +6306,6 @@ class MultiLayerGraphDraftRegistry:
 class MultiLayerGraphDraftViews:
     """What a batch of one padded shape sees of the buffers."""
 
-    # specs/sglang/backends/draft.yaml:33
-    layer_page_tables: Tensor | None
-    # specs/sglang/backends/draft.yaml:37
-    layer_cache_seqlens: Tensor | None
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     # specs/sglang/slots.yaml:6
@@ -2744,34 +6316,48 @@ class MultiLayerGraphDraftViews:
     mrope_positions: Tensor
     # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor
-    # specs/sglang/slots.yaml:51
+    # specs/sglang/slots.yaml:74
     global_num_tokens: Tensor
-    # specs/sglang/slots.yaml:54
+    # specs/sglang/slots.yaml:77
     global_num_tokens_for_logprob: Tensor
-    # specs/sglang/slots.yaml:95
+    # specs/sglang/slots.yaml:125
     target_hidden_states: Tensor | None
-    # specs/sglang/slots.yaml:98
+    # specs/sglang/slots.yaml:128
     verify_extend_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:101
+    # specs/sglang/slots.yaml:131
     num_correct_drafts: Tensor | None
-    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:134
     num_accept_tokens: Tensor | None
-    # specs/sglang/slots.yaml:107
+    # specs/sglang/slots.yaml:137
     select_index: Tensor | None
-    # specs/sglang/slots.yaml:110
+    # specs/sglang/slots.yaml:140
     draft_mamba_track_indices: Tensor | None
-    # specs/sglang/slots.yaml:132
+    # specs/sglang/slots.yaml:166
     layer_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:135
+    # specs/sglang/slots.yaml:169
     layer_seq_lens_cpu: Tensor | None
-    # specs/sglang/slots.yaml:138
+    # specs/sglang/slots.yaml:172
     layer_extend_start_loc: Tensor | None
-    # specs/sglang/slots.yaml:141
+    # specs/sglang/slots.yaml:175
     layer_logits: Tensor | None
-    # specs/sglang/slots.yaml:145
+    # specs/sglang/slots.yaml:179
     layer_temperatures: Tensor | None
-    # specs/sglang/slots.yaml:149
+    # specs/sglang/slots.yaml:183
+    layer_sampling_seed: Tensor | None
+    # specs/sglang/slots.yaml:187
     layer_draft_probs: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:38
+    strided_indices: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:101
+    layer_page_table: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:104
+    layer_window_page_table: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:107
+    layer_cache_seqlens: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:110
+    layer_cu_seqlens_q: Tensor | None
+    # specs/sglang/backends/page_tables.yaml:113
+    layer_cu_seqlens_k: Tensor | None
 
     @classmethod
     def of(
@@ -2779,19 +6365,6 @@ class MultiLayerGraphDraftViews:
     ) -> MultiLayerGraphDraftViews:
         """Views of the heads that `rows` padded rows take."""
         return cls(
-            layer_page_tables=None
-            if registry.layer_page_tables is None
-            else padded_view(
-                registry.layer_page_tables,
-                present(config.speculative_num_steps),
-                rows.requests,
-                config.context_pages,
-            ),
-            layer_cache_seqlens=None
-            if registry.layer_cache_seqlens is None
-            else padded_view(
-                registry.layer_cache_seqlens, present(config.speculative_num_steps), rows.requests
-            ),
             input_ids=padded_view(registry.input_ids, rows.tokens),
             positions=padded_view(registry.positions, rows.tokens),
             out_cache_loc=padded_view(registry.out_cache_loc, rows.tokens),
@@ -2844,6 +6417,9 @@ class MultiLayerGraphDraftViews:
             layer_temperatures=None
             if registry.layer_temperatures is None
             else padded_view(registry.layer_temperatures, rows.requests, 1),
+            layer_sampling_seed=None
+            if registry.layer_sampling_seed is None
+            else padded_view(registry.layer_sampling_seed, rows.requests),
             layer_draft_probs=None
             if registry.layer_draft_probs is None
             else padded_view(
@@ -2851,6 +6427,44 @@ class MultiLayerGraphDraftViews:
                 rows.requests,
                 present(config.speculative_num_steps),
                 present(config.draft_vocab_size),
+            ),
+            strided_indices=None
+            if registry.strided_indices is None
+            else padded_view(registry.strided_indices, config.context_pages),
+            layer_page_table=None
+            if registry.layer_page_table is None
+            else padded_view(
+                registry.layer_page_table,
+                present(config.speculative_num_steps),
+                rows.requests,
+                config.table_columns,
+            ),
+            layer_window_page_table=None
+            if registry.layer_window_page_table is None
+            else padded_view(
+                registry.layer_window_page_table,
+                present(config.speculative_num_steps),
+                rows.requests,
+                config.table_columns,
+            ),
+            layer_cache_seqlens=None
+            if registry.layer_cache_seqlens is None
+            else padded_view(
+                registry.layer_cache_seqlens, present(config.speculative_num_steps), rows.requests
+            ),
+            layer_cu_seqlens_q=None
+            if registry.layer_cu_seqlens_q is None
+            else padded_view(
+                registry.layer_cu_seqlens_q,
+                present(config.speculative_num_steps),
+                rows.requests + 1,
+            ),
+            layer_cu_seqlens_k=None
+            if registry.layer_cu_seqlens_k is None
+            else padded_view(
+                registry.layer_cu_seqlens_k,
+                present(config.speculative_num_steps),
+                rows.requests + 1,
             ),
         )
 
@@ -2861,22 +6475,22 @@ class NgramWorkerTargetRegistry:
     """The static buffers of the runner ngram_worker of worker target, each at its capacity."""
 
     regions: Regions
-    # specs/sglang/slots.yaml:153
+    # specs/sglang/slots.yaml:235
     ngram_draft_tokens: Tensor | None
     """[tokens]: tokens of the tree that was looked up."""
-    # specs/sglang/slots.yaml:156
+    # specs/sglang/slots.yaml:238
     tree_mask: Tensor | None
     """[tokens * speculative_num_draft_tokens]: which tokens of its tree each token follows."""
-    # specs/sglang/slots.yaml:159
+    # specs/sglang/slots.yaml:241
     ngram_positions: Tensor | None
     """[tokens]: rotary positions of the tree."""
-    # specs/sglang/slots.yaml:162
+    # specs/sglang/slots.yaml:244
     retrieve_indexes: Tensor | None
     """[requests, speculative_num_draft_tokens]: where each token stands in the batch."""
-    # specs/sglang/slots.yaml:165
+    # specs/sglang/slots.yaml:247
     retrieve_next_token: Tensor | None
     """[requests, speculative_num_draft_tokens]: the first token that follows each, -1 for none."""
-    # specs/sglang/slots.yaml:168
+    # specs/sglang/slots.yaml:250
     retrieve_next_sibling: Tensor | None
     """[requests, speculative_num_draft_tokens]: the next token beside each, -1 for none."""
 
@@ -2898,7 +6512,13 @@ class NgramWorkerTargetRegistry:
                 SlotShape("ngram_draft_tokens", (capacities.tokens,), torch.int64)
             )
         if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM:
-            kept_compute_slots.append(SlotShape("tree_mask", (capacities.tree_mask_0,), torch.bool))
+            kept_compute_slots.append(
+                SlotShape(
+                    "tree_mask",
+                    (capacities.tokens * present(config.speculative_num_draft_tokens),),
+                    torch.bool,
+                )
+            )
         if config.speculative_algorithm == SpeculativeAlgorithm.NGRAM:
             kept_compute_slots.append(
                 SlotShape("ngram_positions", (capacities.tokens,), torch.int64)
@@ -3008,17 +6628,17 @@ class NgramWorkerTargetRegistry:
 class NgramWorkerTargetViews:
     """What a batch of one padded shape sees of the buffers."""
 
-    # specs/sglang/slots.yaml:153
+    # specs/sglang/slots.yaml:235
     ngram_draft_tokens: Tensor | None
-    # specs/sglang/slots.yaml:156
+    # specs/sglang/slots.yaml:238
     tree_mask: Tensor | None
-    # specs/sglang/slots.yaml:159
+    # specs/sglang/slots.yaml:241
     ngram_positions: Tensor | None
-    # specs/sglang/slots.yaml:162
+    # specs/sglang/slots.yaml:244
     retrieve_indexes: Tensor | None
-    # specs/sglang/slots.yaml:165
+    # specs/sglang/slots.yaml:247
     retrieve_next_token: Tensor | None
-    # specs/sglang/slots.yaml:168
+    # specs/sglang/slots.yaml:250
     retrieve_next_sibling: Tensor | None
 
     @classmethod
@@ -3068,10 +6688,10 @@ class PrefillGraphTargetRegistry:
     """The static buffers of the runner prefill_graph of worker target, each at its capacity."""
 
     regions: Regions
-    # specs/sglang/backends/target.yaml:77
+    # specs/sglang/backends/prepared.yaml:6
     context_share_embeds: Tensor | None
     """[context_tokens, hidden_size]: this rank's share of the embeddings of a prompt."""
-    # specs/sglang/backends/target.yaml:80
+    # specs/sglang/backends/prepared.yaml:9
     context_share_positions: Tensor | None
     """[context_tokens]: their rotary positions."""
     # specs/sglang/slots.yaml:3
@@ -3083,48 +6703,71 @@ class PrefillGraphTargetRegistry:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
     """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:63
+    # specs/sglang/slots.yaml:86
     pipeline_hidden_states: Tensor | None
     """[proxy_tokens, hidden_size * residual_streams]: what the previous pipeline rank computed."""
-    # specs/sglang/slots.yaml:66
+    # specs/sglang/slots.yaml:89
     pipeline_residual: Tensor | None
     """[proxy_tokens, hidden_size]: its residual stream."""
-    # specs/sglang/slots.yaml:171
+    # specs/sglang/slots.yaml:253
     static_seq_lens: Tensor | None
     """[requests]: tokens of each sequence."""
-    # specs/sglang/slots.yaml:174
+    # specs/sglang/slots.yaml:256
     static_extend_seq_lens: Tensor | None
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:177
+    # specs/sglang/slots.yaml:259
     static_extend_prefix_lens: Tensor | None
     """[requests]: tokens already in the pool."""
-    # specs/sglang/slots.yaml:180
+    # specs/sglang/slots.yaml:262
     static_extend_start_loc: Tensor | None
     """[requests]: first token of each request."""
-    # specs/sglang/slots.yaml:183
+    # specs/sglang/slots.yaml:265
     static_req_pool_indices: Tensor | None
     """[requests]: rows of the request table."""
-    # specs/sglang/slots.yaml:186
+    # specs/sglang/slots.yaml:268
     static_orig_seq_lens: Tensor | None
     """[requests]: tokens of each sequence before it was cut."""
-    # specs/sglang/slots.yaml:190
+    # specs/sglang/slots.yaml:272
     static_seq_lens_cpu: Tensor | None
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:193
+    # specs/sglang/slots.yaml:275
+    prefix_starts: Tensor | None
+    """[max(prefix_chunks), full_prefill_max_req]: where each chunk of a prefix begins."""
+    # specs/sglang/slots.yaml:278
+    prefix_seq_lens: Tensor | None
+    """[max(prefix_chunks), full_prefill_max_req]: tokens of each."""
+    # specs/sglang/slots.yaml:281
+    prefix_cu_seq_lens: Tensor | None
+    """[max(prefix_chunks), full_prefill_max_req + 1]: where its keys begin."""
+    # specs/sglang/slots.yaml:284
+    prefix_kv_indices: Tensor | None
+    """[max(prefix_chunks), full_prefill_max_req * prefix_chunk_length]: slots of all of them."""
+    # specs/sglang/slots.yaml:287
+    prefix_starts_cpu: Tensor | None
+    """[max(prefix_chunks), full_prefill_max_req]: where each chunk of a prefix begins."""
+    # specs/sglang/slots.yaml:290
+    prefix_seq_lens_cpu: Tensor | None
+    """[max(prefix_chunks), full_prefill_max_req]: tokens of each."""
+    # specs/sglang/slots.yaml:293
+    static_input_embeds: Tensor | None
+    """[tokens, hidden_size]: embeddings of what is not text."""
+    # specs/sglang/slots.yaml:297
     static_mrope_positions: Tensor | None
     """[3, tokens]: three-axis rotary positions."""
-    # specs/sglang/slots.yaml:197
+    # specs/sglang/slots.yaml:301
     static_mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:201
+    # specs/sglang/slots.yaml:305
     static_mamba_track_mask: Tensor | None
     """[requests]: whether the state is kept in this round."""
-    # specs/sglang/slots.yaml:204
+    # specs/sglang/slots.yaml:308
     static_mamba_track_seqlens: Tensor | None
     """[requests]: after how many tokens the state is kept."""
-    # specs/sglang/slots.yaml:212
-    num_token_non_padded: Tensor
-    """[1]: rows that are real; expert routing skips the rest."""
+    # specs/sglang/slots.yaml:316
+    num_token_non_padded: Tensor | None
+    """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
+    rest.
+    """
 
     @classmethod
     def layout(
@@ -3140,7 +6783,6 @@ class PrefillGraphTargetRegistry:
             SlotShape("input_ids", (capacities.tokens,), torch.int64),
             SlotShape("positions", (capacities.tokens,), torch.int64),
             SlotShape("out_cache_loc", (capacities.tokens,), torch.int64),
-            SlotShape("num_token_non_padded", (1,), torch.int32),
         ]
         if config.splits_prefill:
             compute_slots.append(
@@ -3192,6 +6834,49 @@ class PrefillGraphTargetRegistry:
             compute_slots.append(
                 SlotShape("static_orig_seq_lens", (capacities.requests,), torch.int64)
             )
+        if config.chunks_prefixes:
+            compute_slots.append(
+                SlotShape(
+                    "prefix_starts",
+                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
+                    torch.int32,
+                )
+            )
+        if config.chunks_prefixes:
+            compute_slots.append(
+                SlotShape(
+                    "prefix_seq_lens",
+                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
+                    torch.int32,
+                )
+            )
+        if config.chunks_prefixes:
+            compute_slots.append(
+                SlotShape(
+                    "prefix_cu_seq_lens",
+                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req) + 1),
+                    torch.int32,
+                )
+            )
+        if config.chunks_prefixes:
+            compute_slots.append(
+                SlotShape(
+                    "prefix_kv_indices",
+                    (
+                        max(present(config.prefix_chunks)),
+                        present(config.full_prefill_max_req) * present(config.prefix_chunk_length),
+                    ),
+                    torch.int32,
+                )
+            )
+        if config.embeds_prompts_target:
+            compute_slots.append(
+                SlotShape(
+                    "static_input_embeds",
+                    (capacities.tokens, config.hidden_size),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
         if config.enable_prefill_graph and config.is_multimodal:
             compute_slots.append(
                 SlotShape("static_mrope_positions", (3, capacities.tokens), torch.int64)
@@ -3208,9 +6893,27 @@ class PrefillGraphTargetRegistry:
             compute_slots.append(
                 SlotShape("static_mamba_track_seqlens", (capacities.requests,), torch.int32)
             )
+        if config.counts_real_tokens:
+            compute_slots.append(SlotShape("num_token_non_padded", (1,), torch.int32))
         host_slots: list[SlotShape] = []
         if config.whole_prefill_graph:
             host_slots.append(SlotShape("static_seq_lens_cpu", (capacities.requests,), torch.int64))
+        if config.chunks_prefixes:
+            host_slots.append(
+                SlotShape(
+                    "prefix_starts_cpu",
+                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
+                    torch.int32,
+                )
+            )
+        if config.chunks_prefixes:
+            host_slots.append(
+                SlotShape(
+                    "prefix_seq_lens_cpu",
+                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
+                    torch.int32,
+                )
+            )
         return RunnerLayout.of(compute_slots, host_slots, debug=debug)
 
     @classmethod
@@ -3272,6 +6975,15 @@ class PrefillGraphTargetRegistry:
             static_orig_seq_lens=compute.slot("static_orig_seq_lens")
             if config.has_static_requests
             else None,
+            prefix_starts=compute.slot("prefix_starts") if config.chunks_prefixes else None,
+            prefix_seq_lens=compute.slot("prefix_seq_lens") if config.chunks_prefixes else None,
+            prefix_cu_seq_lens=compute.slot("prefix_cu_seq_lens")
+            if config.chunks_prefixes
+            else None,
+            prefix_kv_indices=compute.slot("prefix_kv_indices") if config.chunks_prefixes else None,
+            static_input_embeds=compute.slot("static_input_embeds")
+            if config.embeds_prompts_target
+            else None,
             static_mrope_positions=compute.slot("static_mrope_positions")
             if config.enable_prefill_graph and config.is_multimodal
             else None,
@@ -3284,9 +6996,15 @@ class PrefillGraphTargetRegistry:
             static_mamba_track_seqlens=compute.slot("static_mamba_track_seqlens")
             if config.tracks_mamba_prefixes
             else None,
-            num_token_non_padded=compute.slot("num_token_non_padded"),
+            num_token_non_padded=compute.slot("num_token_non_padded")
+            if config.counts_real_tokens
+            else None,
             static_seq_lens_cpu=host.slot("static_seq_lens_cpu")
             if config.whole_prefill_graph
+            else None,
+            prefix_starts_cpu=host.slot("prefix_starts_cpu") if config.chunks_prefixes else None,
+            prefix_seq_lens_cpu=host.slot("prefix_seq_lens_cpu")
+            if config.chunks_prefixes
             else None,
         )
 
@@ -3313,6 +7031,13 @@ class PrefillGraphTargetRegistry:
             self.static_req_pool_indices,
             self.static_orig_seq_lens,
             self.static_seq_lens_cpu,
+            self.prefix_starts,
+            self.prefix_seq_lens,
+            self.prefix_cu_seq_lens,
+            self.prefix_kv_indices,
+            self.prefix_starts_cpu,
+            self.prefix_seq_lens_cpu,
+            self.static_input_embeds,
             self.static_mrope_positions,
             self.static_mamba_track_indices,
             self.static_mamba_track_mask,
@@ -3326,9 +7051,9 @@ class PrefillGraphTargetRegistry:
 class PrefillGraphTargetViews:
     """What a batch of one padded shape sees of the buffers."""
 
-    # specs/sglang/backends/target.yaml:77
+    # specs/sglang/backends/prepared.yaml:6
     context_share_embeds: Tensor | None
-    # specs/sglang/backends/target.yaml:80
+    # specs/sglang/backends/prepared.yaml:9
     context_share_positions: Tensor | None
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
@@ -3336,34 +7061,48 @@ class PrefillGraphTargetViews:
     positions: Tensor
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
-    # specs/sglang/slots.yaml:63
+    # specs/sglang/slots.yaml:86
     pipeline_hidden_states: Tensor | None
-    # specs/sglang/slots.yaml:66
+    # specs/sglang/slots.yaml:89
     pipeline_residual: Tensor | None
-    # specs/sglang/slots.yaml:171
+    # specs/sglang/slots.yaml:253
     static_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:174
+    # specs/sglang/slots.yaml:256
     static_extend_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:177
+    # specs/sglang/slots.yaml:259
     static_extend_prefix_lens: Tensor | None
-    # specs/sglang/slots.yaml:180
+    # specs/sglang/slots.yaml:262
     static_extend_start_loc: Tensor | None
-    # specs/sglang/slots.yaml:183
+    # specs/sglang/slots.yaml:265
     static_req_pool_indices: Tensor | None
-    # specs/sglang/slots.yaml:186
+    # specs/sglang/slots.yaml:268
     static_orig_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:190
+    # specs/sglang/slots.yaml:272
     static_seq_lens_cpu: Tensor | None
-    # specs/sglang/slots.yaml:193
+    # specs/sglang/slots.yaml:275
+    prefix_starts: Tensor | None
+    # specs/sglang/slots.yaml:278
+    prefix_seq_lens: Tensor | None
+    # specs/sglang/slots.yaml:281
+    prefix_cu_seq_lens: Tensor | None
+    # specs/sglang/slots.yaml:284
+    prefix_kv_indices: Tensor | None
+    # specs/sglang/slots.yaml:287
+    prefix_starts_cpu: Tensor | None
+    # specs/sglang/slots.yaml:290
+    prefix_seq_lens_cpu: Tensor | None
+    # specs/sglang/slots.yaml:293
+    static_input_embeds: Tensor | None
+    # specs/sglang/slots.yaml:297
     static_mrope_positions: Tensor | None
-    # specs/sglang/slots.yaml:197
+    # specs/sglang/slots.yaml:301
     static_mamba_track_indices: Tensor | None
-    # specs/sglang/slots.yaml:201
+    # specs/sglang/slots.yaml:305
     static_mamba_track_mask: Tensor | None
-    # specs/sglang/slots.yaml:204
+    # specs/sglang/slots.yaml:308
     static_mamba_track_seqlens: Tensor | None
-    # specs/sglang/slots.yaml:212
-    num_token_non_padded: Tensor
+    # specs/sglang/slots.yaml:316
+    num_token_non_padded: Tensor | None
 
     @classmethod
     def of(
@@ -3413,6 +7152,51 @@ class PrefillGraphTargetViews:
             static_seq_lens_cpu=None
             if registry.static_seq_lens_cpu is None
             else padded_view(registry.static_seq_lens_cpu, rows.requests),
+            prefix_starts=None
+            if registry.prefix_starts is None
+            else padded_view(
+                registry.prefix_starts,
+                max(present(config.prefix_chunks)),
+                present(config.full_prefill_max_req),
+            ),
+            prefix_seq_lens=None
+            if registry.prefix_seq_lens is None
+            else padded_view(
+                registry.prefix_seq_lens,
+                max(present(config.prefix_chunks)),
+                present(config.full_prefill_max_req),
+            ),
+            prefix_cu_seq_lens=None
+            if registry.prefix_cu_seq_lens is None
+            else padded_view(
+                registry.prefix_cu_seq_lens,
+                max(present(config.prefix_chunks)),
+                present(config.full_prefill_max_req) + 1,
+            ),
+            prefix_kv_indices=None
+            if registry.prefix_kv_indices is None
+            else padded_view(
+                registry.prefix_kv_indices,
+                max(present(config.prefix_chunks)),
+                present(config.full_prefill_max_req) * present(config.prefix_chunk_length),
+            ),
+            prefix_starts_cpu=None
+            if registry.prefix_starts_cpu is None
+            else padded_view(
+                registry.prefix_starts_cpu,
+                max(present(config.prefix_chunks)),
+                present(config.full_prefill_max_req),
+            ),
+            prefix_seq_lens_cpu=None
+            if registry.prefix_seq_lens_cpu is None
+            else padded_view(
+                registry.prefix_seq_lens_cpu,
+                max(present(config.prefix_chunks)),
+                present(config.full_prefill_max_req),
+            ),
+            static_input_embeds=None
+            if registry.static_input_embeds is None
+            else padded_view(registry.static_input_embeds, rows.tokens, config.hidden_size),
             static_mrope_positions=None
             if registry.static_mrope_positions is None
             else padded_view(registry.static_mrope_positions, 3, rows.tokens),
@@ -3425,7 +7209,9 @@ class PrefillGraphTargetViews:
             static_mamba_track_seqlens=None
             if registry.static_mamba_track_seqlens is None
             else padded_view(registry.static_mamba_track_seqlens, rows.requests),
-            num_token_non_padded=padded_view(registry.num_token_non_padded, 1),
+            num_token_non_padded=None
+            if registry.num_token_non_padded is None
+            else padded_view(registry.num_token_non_padded, 1),
         )
 
 
@@ -3435,10 +7221,10 @@ class PrefillGraphDraftRegistry:
     """The static buffers of the runner prefill_graph of worker draft, each at its capacity."""
 
     regions: Regions
-    # specs/sglang/backends/target.yaml:77
+    # specs/sglang/backends/prepared.yaml:6
     context_share_embeds: Tensor | None
     """[context_tokens, hidden_size]: this rank's share of the embeddings of a prompt."""
-    # specs/sglang/backends/target.yaml:80
+    # specs/sglang/backends/prepared.yaml:9
     context_share_positions: Tensor | None
     """[context_tokens]: their rotary positions."""
     # specs/sglang/slots.yaml:3
@@ -3450,51 +7236,74 @@ class PrefillGraphDraftRegistry:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
     """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:63
+    # specs/sglang/slots.yaml:86
     pipeline_hidden_states: Tensor | None
     """[proxy_tokens, hidden_size * residual_streams]: what the previous pipeline rank computed."""
-    # specs/sglang/slots.yaml:66
+    # specs/sglang/slots.yaml:89
     pipeline_residual: Tensor | None
     """[proxy_tokens, hidden_size]: its residual stream."""
-    # specs/sglang/slots.yaml:171
+    # specs/sglang/slots.yaml:253
     static_seq_lens: Tensor | None
     """[requests]: tokens of each sequence."""
-    # specs/sglang/slots.yaml:174
+    # specs/sglang/slots.yaml:256
     static_extend_seq_lens: Tensor | None
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:177
+    # specs/sglang/slots.yaml:259
     static_extend_prefix_lens: Tensor | None
     """[requests]: tokens already in the pool."""
-    # specs/sglang/slots.yaml:180
+    # specs/sglang/slots.yaml:262
     static_extend_start_loc: Tensor | None
     """[requests]: first token of each request."""
-    # specs/sglang/slots.yaml:183
+    # specs/sglang/slots.yaml:265
     static_req_pool_indices: Tensor | None
     """[requests]: rows of the request table."""
-    # specs/sglang/slots.yaml:186
+    # specs/sglang/slots.yaml:268
     static_orig_seq_lens: Tensor | None
     """[requests]: tokens of each sequence before it was cut."""
-    # specs/sglang/slots.yaml:190
+    # specs/sglang/slots.yaml:272
     static_seq_lens_cpu: Tensor | None
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:193
+    # specs/sglang/slots.yaml:275
+    prefix_starts: Tensor | None
+    """[max(prefix_chunks), full_prefill_max_req]: where each chunk of a prefix begins."""
+    # specs/sglang/slots.yaml:278
+    prefix_seq_lens: Tensor | None
+    """[max(prefix_chunks), full_prefill_max_req]: tokens of each."""
+    # specs/sglang/slots.yaml:281
+    prefix_cu_seq_lens: Tensor | None
+    """[max(prefix_chunks), full_prefill_max_req + 1]: where its keys begin."""
+    # specs/sglang/slots.yaml:284
+    prefix_kv_indices: Tensor | None
+    """[max(prefix_chunks), full_prefill_max_req * prefix_chunk_length]: slots of all of them."""
+    # specs/sglang/slots.yaml:287
+    prefix_starts_cpu: Tensor | None
+    """[max(prefix_chunks), full_prefill_max_req]: where each chunk of a prefix begins."""
+    # specs/sglang/slots.yaml:290
+    prefix_seq_lens_cpu: Tensor | None
+    """[max(prefix_chunks), full_prefill_max_req]: tokens of each."""
+    # specs/sglang/slots.yaml:293
+    static_input_embeds: Tensor | None
+    """[tokens, draft_input_size]: embeddings of what is not text."""
+    # specs/sglang/slots.yaml:297
     static_mrope_positions: Tensor | None
     """[3, tokens]: three-axis rotary positions."""
-    # specs/sglang/slots.yaml:197
+    # specs/sglang/slots.yaml:301
     static_mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:201
+    # specs/sglang/slots.yaml:305
     static_mamba_track_mask: Tensor | None
     """[requests]: whether the state is kept in this round."""
-    # specs/sglang/slots.yaml:204
+    # specs/sglang/slots.yaml:308
     static_mamba_track_seqlens: Tensor | None
     """[requests]: after how many tokens the state is kept."""
-    # specs/sglang/slots.yaml:208
+    # specs/sglang/slots.yaml:312
     static_draft_hidden_states: Tensor | None
     """[tokens, draft_input_size]: hidden states of the target for the draft model."""
-    # specs/sglang/slots.yaml:212
-    num_token_non_padded: Tensor
-    """[1]: rows that are real; expert routing skips the rest."""
+    # specs/sglang/slots.yaml:316
+    num_token_non_padded: Tensor | None
+    """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
+    rest.
+    """
 
     @classmethod
     def layout(
@@ -3510,7 +7319,6 @@ class PrefillGraphDraftRegistry:
             SlotShape("input_ids", (capacities.tokens,), torch.int64),
             SlotShape("positions", (capacities.tokens,), torch.int64),
             SlotShape("out_cache_loc", (capacities.tokens,), torch.int64),
-            SlotShape("num_token_non_padded", (1,), torch.int32),
         ]
         if config.splits_prefill:
             compute_slots.append(
@@ -3562,6 +7370,49 @@ class PrefillGraphDraftRegistry:
             compute_slots.append(
                 SlotShape("static_orig_seq_lens", (capacities.requests,), torch.int64)
             )
+        if config.chunks_prefixes:
+            compute_slots.append(
+                SlotShape(
+                    "prefix_starts",
+                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
+                    torch.int32,
+                )
+            )
+        if config.chunks_prefixes:
+            compute_slots.append(
+                SlotShape(
+                    "prefix_seq_lens",
+                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
+                    torch.int32,
+                )
+            )
+        if config.chunks_prefixes:
+            compute_slots.append(
+                SlotShape(
+                    "prefix_cu_seq_lens",
+                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req) + 1),
+                    torch.int32,
+                )
+            )
+        if config.chunks_prefixes:
+            compute_slots.append(
+                SlotShape(
+                    "prefix_kv_indices",
+                    (
+                        max(present(config.prefix_chunks)),
+                        present(config.full_prefill_max_req) * present(config.prefix_chunk_length),
+                    ),
+                    torch.int32,
+                )
+            )
+        if present(config.embeds_prompts_draft):
+            compute_slots.append(
+                SlotShape(
+                    "static_input_embeds",
+                    (capacities.tokens, present(config.draft_input_size)),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
         if config.enable_prefill_graph and config.is_multimodal:
             compute_slots.append(
                 SlotShape("static_mrope_positions", (3, capacities.tokens), torch.int64)
@@ -3586,9 +7437,27 @@ class PrefillGraphDraftRegistry:
                     (torch.float32 if device.type == "cpu" else torch.bfloat16),
                 )
             )
+        if config.counts_real_tokens:
+            compute_slots.append(SlotShape("num_token_non_padded", (1,), torch.int32))
         host_slots: list[SlotShape] = []
         if config.whole_prefill_graph:
             host_slots.append(SlotShape("static_seq_lens_cpu", (capacities.requests,), torch.int64))
+        if config.chunks_prefixes:
+            host_slots.append(
+                SlotShape(
+                    "prefix_starts_cpu",
+                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
+                    torch.int32,
+                )
+            )
+        if config.chunks_prefixes:
+            host_slots.append(
+                SlotShape(
+                    "prefix_seq_lens_cpu",
+                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
+                    torch.int32,
+                )
+            )
         return RunnerLayout.of(compute_slots, host_slots, debug=debug)
 
     @classmethod
@@ -3650,6 +7519,15 @@ class PrefillGraphDraftRegistry:
             static_orig_seq_lens=compute.slot("static_orig_seq_lens")
             if config.has_static_requests
             else None,
+            prefix_starts=compute.slot("prefix_starts") if config.chunks_prefixes else None,
+            prefix_seq_lens=compute.slot("prefix_seq_lens") if config.chunks_prefixes else None,
+            prefix_cu_seq_lens=compute.slot("prefix_cu_seq_lens")
+            if config.chunks_prefixes
+            else None,
+            prefix_kv_indices=compute.slot("prefix_kv_indices") if config.chunks_prefixes else None,
+            static_input_embeds=compute.slot("static_input_embeds")
+            if present(config.embeds_prompts_draft)
+            else None,
             static_mrope_positions=compute.slot("static_mrope_positions")
             if config.enable_prefill_graph and config.is_multimodal
             else None,
@@ -3665,9 +7543,15 @@ class PrefillGraphDraftRegistry:
             static_draft_hidden_states=compute.slot("static_draft_hidden_states")
             if config.has_static_requests
             else None,
-            num_token_non_padded=compute.slot("num_token_non_padded"),
+            num_token_non_padded=compute.slot("num_token_non_padded")
+            if config.counts_real_tokens
+            else None,
             static_seq_lens_cpu=host.slot("static_seq_lens_cpu")
             if config.whole_prefill_graph
+            else None,
+            prefix_starts_cpu=host.slot("prefix_starts_cpu") if config.chunks_prefixes else None,
+            prefix_seq_lens_cpu=host.slot("prefix_seq_lens_cpu")
+            if config.chunks_prefixes
             else None,
         )
 
@@ -3694,6 +7578,13 @@ class PrefillGraphDraftRegistry:
             self.static_req_pool_indices,
             self.static_orig_seq_lens,
             self.static_seq_lens_cpu,
+            self.prefix_starts,
+            self.prefix_seq_lens,
+            self.prefix_cu_seq_lens,
+            self.prefix_kv_indices,
+            self.prefix_starts_cpu,
+            self.prefix_seq_lens_cpu,
+            self.static_input_embeds,
             self.static_mrope_positions,
             self.static_mamba_track_indices,
             self.static_mamba_track_mask,
@@ -3708,9 +7599,9 @@ class PrefillGraphDraftRegistry:
 class PrefillGraphDraftViews:
     """What a batch of one padded shape sees of the buffers."""
 
-    # specs/sglang/backends/target.yaml:77
+    # specs/sglang/backends/prepared.yaml:6
     context_share_embeds: Tensor | None
-    # specs/sglang/backends/target.yaml:80
+    # specs/sglang/backends/prepared.yaml:9
     context_share_positions: Tensor | None
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
@@ -3718,36 +7609,50 @@ class PrefillGraphDraftViews:
     positions: Tensor
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
-    # specs/sglang/slots.yaml:63
+    # specs/sglang/slots.yaml:86
     pipeline_hidden_states: Tensor | None
-    # specs/sglang/slots.yaml:66
+    # specs/sglang/slots.yaml:89
     pipeline_residual: Tensor | None
-    # specs/sglang/slots.yaml:171
+    # specs/sglang/slots.yaml:253
     static_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:174
+    # specs/sglang/slots.yaml:256
     static_extend_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:177
+    # specs/sglang/slots.yaml:259
     static_extend_prefix_lens: Tensor | None
-    # specs/sglang/slots.yaml:180
+    # specs/sglang/slots.yaml:262
     static_extend_start_loc: Tensor | None
-    # specs/sglang/slots.yaml:183
+    # specs/sglang/slots.yaml:265
     static_req_pool_indices: Tensor | None
-    # specs/sglang/slots.yaml:186
+    # specs/sglang/slots.yaml:268
     static_orig_seq_lens: Tensor | None
-    # specs/sglang/slots.yaml:190
+    # specs/sglang/slots.yaml:272
     static_seq_lens_cpu: Tensor | None
-    # specs/sglang/slots.yaml:193
+    # specs/sglang/slots.yaml:275
+    prefix_starts: Tensor | None
+    # specs/sglang/slots.yaml:278
+    prefix_seq_lens: Tensor | None
+    # specs/sglang/slots.yaml:281
+    prefix_cu_seq_lens: Tensor | None
+    # specs/sglang/slots.yaml:284
+    prefix_kv_indices: Tensor | None
+    # specs/sglang/slots.yaml:287
+    prefix_starts_cpu: Tensor | None
+    # specs/sglang/slots.yaml:290
+    prefix_seq_lens_cpu: Tensor | None
+    # specs/sglang/slots.yaml:293
+    static_input_embeds: Tensor | None
+    # specs/sglang/slots.yaml:297
     static_mrope_positions: Tensor | None
-    # specs/sglang/slots.yaml:197
+    # specs/sglang/slots.yaml:301
     static_mamba_track_indices: Tensor | None
-    # specs/sglang/slots.yaml:201
+    # specs/sglang/slots.yaml:305
     static_mamba_track_mask: Tensor | None
-    # specs/sglang/slots.yaml:204
+    # specs/sglang/slots.yaml:308
     static_mamba_track_seqlens: Tensor | None
-    # specs/sglang/slots.yaml:208
+    # specs/sglang/slots.yaml:312
     static_draft_hidden_states: Tensor | None
-    # specs/sglang/slots.yaml:212
-    num_token_non_padded: Tensor
+    # specs/sglang/slots.yaml:316
+    num_token_non_padded: Tensor | None
 
     @classmethod
     def of(
@@ -3797,6 +7702,53 @@ class PrefillGraphDraftViews:
             static_seq_lens_cpu=None
             if registry.static_seq_lens_cpu is None
             else padded_view(registry.static_seq_lens_cpu, rows.requests),
+            prefix_starts=None
+            if registry.prefix_starts is None
+            else padded_view(
+                registry.prefix_starts,
+                max(present(config.prefix_chunks)),
+                present(config.full_prefill_max_req),
+            ),
+            prefix_seq_lens=None
+            if registry.prefix_seq_lens is None
+            else padded_view(
+                registry.prefix_seq_lens,
+                max(present(config.prefix_chunks)),
+                present(config.full_prefill_max_req),
+            ),
+            prefix_cu_seq_lens=None
+            if registry.prefix_cu_seq_lens is None
+            else padded_view(
+                registry.prefix_cu_seq_lens,
+                max(present(config.prefix_chunks)),
+                present(config.full_prefill_max_req) + 1,
+            ),
+            prefix_kv_indices=None
+            if registry.prefix_kv_indices is None
+            else padded_view(
+                registry.prefix_kv_indices,
+                max(present(config.prefix_chunks)),
+                present(config.full_prefill_max_req) * present(config.prefix_chunk_length),
+            ),
+            prefix_starts_cpu=None
+            if registry.prefix_starts_cpu is None
+            else padded_view(
+                registry.prefix_starts_cpu,
+                max(present(config.prefix_chunks)),
+                present(config.full_prefill_max_req),
+            ),
+            prefix_seq_lens_cpu=None
+            if registry.prefix_seq_lens_cpu is None
+            else padded_view(
+                registry.prefix_seq_lens_cpu,
+                max(present(config.prefix_chunks)),
+                present(config.full_prefill_max_req),
+            ),
+            static_input_embeds=None
+            if registry.static_input_embeds is None
+            else padded_view(
+                registry.static_input_embeds, rows.tokens, present(config.draft_input_size)
+            ),
             static_mrope_positions=None
             if registry.static_mrope_positions is None
             else padded_view(registry.static_mrope_positions, 3, rows.tokens),
@@ -3814,5 +7766,7 @@ class PrefillGraphDraftViews:
             else padded_view(
                 registry.static_draft_hidden_states, rows.tokens, present(config.draft_input_size)
             ),
-            num_token_non_padded=padded_view(registry.num_token_non_padded, 1),
+            num_token_non_padded=None
+            if registry.num_token_non_padded is None
+            else padded_view(registry.num_token_non_padded, 1),
         )

@@ -26,6 +26,8 @@ from ullage_runtime.version import require_generated_code_version
 
 from . import (
     decode_graph_target,
+    dflash_graph_draft,
+    dflash_worker_draft,
     draft_extend_graph_draft,
     draft_graph_draft,
     eager_draft,
@@ -40,12 +42,15 @@ from .arenas import Arenas
 from .batch import Extents, LiveBatch, Mode, Offer
 from .config import Config, SpeculativeAlgorithm
 from .decode_graph_target import DecodeGraphTargetRunner
+from .dflash_graph_draft import DflashGraphDraftRunner
+from .dflash_worker_draft import DflashWorkerDraftRunner
 from .draft_extend_graph_draft import DraftExtendGraphDraftRunner
 from .draft_graph_draft import DraftGraphDraftRunner
 from .eager_draft import EagerDraftRunner
 from .eager_target import EagerTargetRunner
 from .engine import (
     DecodeGraphTargetFacts,
+    DflashGraphDraftFacts,
     DraftExtendGraphDraftFacts,
     DraftGraphDraftFacts,
     FrozenKvGraphDraftFacts,
@@ -178,7 +183,7 @@ class TargetRunners:
     ]:
         """The runner of a batch in mode adaptive_verify."""
         config = self.config
-        # specs/sglang/engine.yaml:112
+        # specs/sglang/engine.yaml:119
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -186,7 +191,7 @@ class TargetRunners:
                 "adaptive_verify",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:112",
+                place="specs/sglang/engine.yaml:119",
             )
         )
         if config.adaptive:
@@ -195,7 +200,7 @@ class TargetRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:112",
+                place="specs/sglang/engine.yaml:119",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_verify.yaml:7
@@ -236,7 +241,7 @@ class TargetRunners:
     ]:
         """The runner of a batch in mode capture."""
         config = self.config
-        # specs/sglang/engine.yaml:112
+        # specs/sglang/engine.yaml:119
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -244,7 +249,7 @@ class TargetRunners:
                 "capture",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:112",
+                place="specs/sglang/engine.yaml:119",
             )
         )
         if config.adaptive:
@@ -253,7 +258,7 @@ class TargetRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:112",
+                place="specs/sglang/engine.yaml:119",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/capture.yaml:7
@@ -366,7 +371,7 @@ class TargetRunners:
         """The runner of a batch in mode decode."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:112
+            # specs/sglang/engine.yaml:119
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -374,7 +379,7 @@ class TargetRunners:
                     "decode",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:112",
+                    place="specs/sglang/engine.yaml:119",
                 )
             )
             if config.adaptive:
@@ -383,7 +388,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:112",
+                    place="specs/sglang/engine.yaml:119",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/decode.yaml:7
@@ -505,10 +510,10 @@ class TargetRunners:
                         into=registry.encoder_lens,
                         regions=registry.regions,
                         place="specs/sglang/slots.yaml:36",
-                        accepts=(torch.int64,),
+                        accepts=(torch.int32, torch.int64),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:39
+                # specs/sglang/slots.yaml:40
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -520,10 +525,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:39",
+                        place="specs/sglang/slots.yaml:40",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:42
+                # specs/sglang/slots.yaml:43
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -532,10 +537,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:42",
+                        place="specs/sglang/slots.yaml:43",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:45
+                # specs/sglang/slots.yaml:46
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -546,11 +551,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:45",
+                        place="specs/sglang/slots.yaml:46",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:48
+                # specs/sglang/slots.yaml:49
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -561,7 +566,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:48",
+                        place="specs/sglang/slots.yaml:49",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -648,7 +653,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:39",
+                            place="specs/sglang/slots.yaml:40",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -660,7 +665,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:45",
+                            place="specs/sglang/slots.yaml:46",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -669,7 +674,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:48",
+                            place="specs/sglang/slots.yaml:49",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -857,10 +862,10 @@ class TargetRunners:
                         into=registry.encoder_lens,
                         regions=registry.regions,
                         place="specs/sglang/slots.yaml:36",
-                        accepts=(torch.int64,),
+                        accepts=(torch.int32, torch.int64),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:39
+                # specs/sglang/slots.yaml:40
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -872,10 +877,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:39",
+                        place="specs/sglang/slots.yaml:40",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:42
+                # specs/sglang/slots.yaml:43
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -884,10 +889,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:42",
+                        place="specs/sglang/slots.yaml:43",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:45
+                # specs/sglang/slots.yaml:46
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -898,11 +903,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:45",
+                        place="specs/sglang/slots.yaml:46",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:48
+                # specs/sglang/slots.yaml:49
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -913,7 +918,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:48",
+                        place="specs/sglang/slots.yaml:49",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -1027,7 +1032,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:39",
+                            place="specs/sglang/slots.yaml:40",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -1039,7 +1044,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:45",
+                            place="specs/sglang/slots.yaml:46",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -1048,7 +1053,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:48",
+                            place="specs/sglang/slots.yaml:49",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -1071,7 +1076,7 @@ class TargetRunners:
         """The runner of a batch in mode dllm_extend."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:112
+            # specs/sglang/engine.yaml:119
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1079,7 +1084,7 @@ class TargetRunners:
                     "dllm_extend",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:112",
+                    place="specs/sglang/engine.yaml:119",
                 )
             )
             if config.adaptive:
@@ -1088,7 +1093,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:112",
+                    place="specs/sglang/engine.yaml:119",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/dllm_extend.yaml:7
@@ -1213,10 +1218,10 @@ class TargetRunners:
                         into=registry.encoder_lens,
                         regions=registry.regions,
                         place="specs/sglang/slots.yaml:36",
-                        accepts=(torch.int64,),
+                        accepts=(torch.int32, torch.int64),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:39
+                # specs/sglang/slots.yaml:40
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -1228,10 +1233,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:39",
+                        place="specs/sglang/slots.yaml:40",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:42
+                # specs/sglang/slots.yaml:43
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -1240,10 +1245,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:42",
+                        place="specs/sglang/slots.yaml:43",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:45
+                # specs/sglang/slots.yaml:46
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -1254,11 +1259,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:45",
+                        place="specs/sglang/slots.yaml:46",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:48
+                # specs/sglang/slots.yaml:49
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -1269,7 +1274,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:48",
+                        place="specs/sglang/slots.yaml:49",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -1356,7 +1361,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:39",
+                            place="specs/sglang/slots.yaml:40",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -1368,7 +1373,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:45",
+                            place="specs/sglang/slots.yaml:46",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -1377,7 +1382,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:48",
+                            place="specs/sglang/slots.yaml:49",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -1759,10 +1764,10 @@ class TargetRunners:
                         into=registry.encoder_lens,
                         regions=registry.regions,
                         place="specs/sglang/slots.yaml:36",
-                        accepts=(torch.int64,),
+                        accepts=(torch.int32, torch.int64),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:39
+                # specs/sglang/slots.yaml:40
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -1774,10 +1779,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:39",
+                        place="specs/sglang/slots.yaml:40",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:42
+                # specs/sglang/slots.yaml:43
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -1786,10 +1791,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:42",
+                        place="specs/sglang/slots.yaml:43",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:45
+                # specs/sglang/slots.yaml:46
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -1800,11 +1805,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:45",
+                        place="specs/sglang/slots.yaml:46",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:48
+                # specs/sglang/slots.yaml:49
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -1815,7 +1820,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:48",
+                        place="specs/sglang/slots.yaml:49",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -1929,7 +1934,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:39",
+                            place="specs/sglang/slots.yaml:40",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -1941,7 +1946,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:45",
+                            place="specs/sglang/slots.yaml:46",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -1950,7 +1955,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:48",
+                            place="specs/sglang/slots.yaml:49",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -1973,7 +1978,7 @@ class TargetRunners:
         """The runner of a batch in mode idle."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:112
+            # specs/sglang/engine.yaml:119
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1981,7 +1986,7 @@ class TargetRunners:
                     "idle",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:112",
+                    place="specs/sglang/engine.yaml:119",
                 )
             )
             if config.adaptive:
@@ -1990,7 +1995,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:112",
+                    place="specs/sglang/engine.yaml:119",
                     listed="speculative_adaptive_candidates",
                 )
             rows = decode_graph_target.live_idle()
@@ -2098,10 +2103,10 @@ class TargetRunners:
                         into=registry.encoder_lens,
                         regions=registry.regions,
                         place="specs/sglang/slots.yaml:36",
-                        accepts=(torch.int64,),
+                        accepts=(torch.int32, torch.int64),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:39
+                # specs/sglang/slots.yaml:40
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -2113,10 +2118,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:39",
+                        place="specs/sglang/slots.yaml:40",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:42
+                # specs/sglang/slots.yaml:43
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -2125,10 +2130,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:42",
+                        place="specs/sglang/slots.yaml:43",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:45
+                # specs/sglang/slots.yaml:46
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -2139,11 +2144,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:45",
+                        place="specs/sglang/slots.yaml:46",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:48
+                # specs/sglang/slots.yaml:49
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -2154,7 +2159,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:48",
+                        place="specs/sglang/slots.yaml:49",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -2241,7 +2246,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:39",
+                            place="specs/sglang/slots.yaml:40",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -2253,7 +2258,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:45",
+                            place="specs/sglang/slots.yaml:46",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -2262,7 +2267,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:48",
+                            place="specs/sglang/slots.yaml:49",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -2433,10 +2438,10 @@ class TargetRunners:
                         into=registry.encoder_lens,
                         regions=registry.regions,
                         place="specs/sglang/slots.yaml:36",
-                        accepts=(torch.int64,),
+                        accepts=(torch.int32, torch.int64),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:39
+                # specs/sglang/slots.yaml:40
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -2448,10 +2453,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:39",
+                        place="specs/sglang/slots.yaml:40",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:42
+                # specs/sglang/slots.yaml:43
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -2460,10 +2465,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:42",
+                        place="specs/sglang/slots.yaml:43",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:45
+                # specs/sglang/slots.yaml:46
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -2474,11 +2479,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:45",
+                        place="specs/sglang/slots.yaml:46",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:48
+                # specs/sglang/slots.yaml:49
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -2489,7 +2494,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:48",
+                        place="specs/sglang/slots.yaml:49",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -2603,7 +2608,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:39",
+                            place="specs/sglang/slots.yaml:40",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -2615,7 +2620,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:45",
+                            place="specs/sglang/slots.yaml:46",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -2624,7 +2629,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:48",
+                            place="specs/sglang/slots.yaml:49",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -3043,10 +3048,10 @@ class TargetRunners:
                         into=registry.encoder_lens,
                         regions=registry.regions,
                         place="specs/sglang/slots.yaml:36",
-                        accepts=(torch.int64,),
+                        accepts=(torch.int32, torch.int64),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:39
+                # specs/sglang/slots.yaml:40
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -3058,10 +3063,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:39",
+                        place="specs/sglang/slots.yaml:40",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:42
+                # specs/sglang/slots.yaml:43
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -3070,10 +3075,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:42",
+                        place="specs/sglang/slots.yaml:43",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:45
+                # specs/sglang/slots.yaml:46
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -3084,11 +3089,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:45",
+                        place="specs/sglang/slots.yaml:46",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:48
+                # specs/sglang/slots.yaml:49
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -3099,7 +3104,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:48",
+                        place="specs/sglang/slots.yaml:49",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -3213,7 +3218,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:39",
+                            place="specs/sglang/slots.yaml:40",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -3225,7 +3230,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:45",
+                            place="specs/sglang/slots.yaml:46",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -3234,7 +3239,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:48",
+                            place="specs/sglang/slots.yaml:49",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -3257,7 +3262,7 @@ class TargetRunners:
         """The runner of a batch in mode target_verify."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:112
+            # specs/sglang/engine.yaml:119
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -3265,7 +3270,7 @@ class TargetRunners:
                     "target_verify",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:112",
+                    place="specs/sglang/engine.yaml:119",
                 )
             )
             if config.adaptive:
@@ -3274,7 +3279,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:112",
+                    place="specs/sglang/engine.yaml:119",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/target_verify.yaml:7
@@ -3399,10 +3404,10 @@ class TargetRunners:
                         into=registry.encoder_lens,
                         regions=registry.regions,
                         place="specs/sglang/slots.yaml:36",
-                        accepts=(torch.int64,),
+                        accepts=(torch.int32, torch.int64),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:39
+                # specs/sglang/slots.yaml:40
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -3414,10 +3419,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:39",
+                        place="specs/sglang/slots.yaml:40",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:42
+                # specs/sglang/slots.yaml:43
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -3426,10 +3431,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:42",
+                        place="specs/sglang/slots.yaml:43",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:45
+                # specs/sglang/slots.yaml:46
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -3440,11 +3445,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:45",
+                        place="specs/sglang/slots.yaml:46",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:48
+                # specs/sglang/slots.yaml:49
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -3455,7 +3460,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:48",
+                        place="specs/sglang/slots.yaml:49",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -3542,7 +3547,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:39",
+                            place="specs/sglang/slots.yaml:40",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -3554,7 +3559,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:45",
+                            place="specs/sglang/slots.yaml:46",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -3563,7 +3568,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:48",
+                            place="specs/sglang/slots.yaml:49",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -3579,6 +3584,7 @@ class TargetRunners:
 
 
 class DraftRunnersFacts(
+    DflashGraphDraftFacts,
     DraftExtendGraphDraftFacts,
     DraftGraphDraftFacts,
     FrozenKvGraphDraftFacts,
@@ -3614,6 +3620,16 @@ class DraftRunners:
         self.ranks = ranks
         if arenas is None:
             arenas = Arenas.allocate(config, device=device, debug=debug)
+        self.dflash_graph = (
+            DflashGraphDraftRunner(config, device=device, debug=debug, arenas=arenas)
+            if config.has_block_graph
+            else None
+        )
+        self.dflash_worker = (
+            DflashWorkerDraftRunner(config, device=device, debug=debug, arenas=arenas)
+            if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH
+            else None
+        )
         self.draft_extend_graph = (
             DraftExtendGraphDraftRunner(
                 config, ranks=ranks, device=device, debug=debug, arenas=arenas
@@ -3648,6 +3664,8 @@ class DraftRunners:
             else None
         )
         runners = (
+            self.dflash_graph,
+            self.dflash_worker,
             self.draft_extend_graph,
             self.draft_graph,
             self.eager,
@@ -3661,7 +3679,9 @@ class DraftRunners:
     def select(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DraftExtendGraphDraftRunner
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -3681,6 +3701,8 @@ class DraftRunners:
         match live.mode:
             case Mode.ADAPTIVE_DRAFT_EXTEND:
                 return self._select_adaptive_draft_extend(live, engine)
+            case Mode.CAPTURE_BLOCK:
+                return self._select_capture_block(live, engine)
             case Mode.CAPTURE_DRAFT:
                 return self._select_capture_draft(live, engine)
             case Mode.CAPTURE_DRAFT_EXTEND:
@@ -3691,6 +3713,10 @@ class DraftRunners:
                 return self._select_capture_multi_layer(live, engine)
             case Mode.CAPTURE_PREFILL:
                 return self._select_capture_prefill(live, engine)
+            case Mode.DFLASH_BLOCK:
+                return self._select_dflash_block(live, engine)
+            case Mode.DFLASH_DRAFT:
+                return self._select_dflash_draft(live, engine)
             case Mode.DRAFT_EXTEND:
                 return self._select_draft_extend(live, engine)
             case Mode.EAGLE_DRAFT:
@@ -3699,10 +3725,14 @@ class DraftRunners:
                 return self._select_extend(live, engine)
             case Mode.FROZEN_KV_DRAFT:
                 return self._select_frozen_kv_draft(live, engine)
-            case Mode.IDLE:
-                return self._select_idle(live, engine)
             case Mode.IDLE_BESIDE_EXTEND:
                 return self._select_idle_beside_extend(live, engine)
+            case Mode.IDLE_IN_CATCH_UP:
+                return self._select_idle_in_catch_up(live, engine)
+            case Mode.IDLE_IN_DRAFT:
+                return self._select_idle_in_draft(live, engine)
+            case Mode.IDLE_IN_FROZEN_DRAFT:
+                return self._select_idle_in_frozen_draft(live, engine)
             case _:
                 raise self._unknown(live.mode)
 
@@ -3713,7 +3743,9 @@ class DraftRunners:
     def _select_adaptive_draft_extend(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DraftExtendGraphDraftRunner
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -3723,7 +3755,7 @@ class DraftRunners:
     ]:
         """The runner of a batch in mode adaptive_draft_extend."""
         config = self.config
-        # specs/sglang/engine.yaml:112
+        # specs/sglang/engine.yaml:119
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -3731,7 +3763,7 @@ class DraftRunners:
                 "adaptive_draft_extend",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:112",
+                place="specs/sglang/engine.yaml:119",
             )
         )
         if config.adaptive:
@@ -3740,7 +3772,7 @@ class DraftRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:112",
+                place="specs/sglang/engine.yaml:119",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_draft_extend.yaml:7
@@ -3765,11 +3797,92 @@ class DraftRunners:
         offer = Offer(live, padded_rows, False)
         return self.eager, offer
 
+    # specs/sglang/modes/capture_block.yaml:1
+    def _select_capture_block(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode capture_block."""
+        config = self.config
+        # specs/sglang/engine.yaml:119
+        adaptive_draft_tokens = (
+            config.adaptive_draft_tokens
+            if live.adaptive_draft_tokens is None
+            else whole_number(
+                "capture_block",
+                "adaptive_draft_tokens",
+                live.adaptive_draft_tokens,
+                place="specs/sglang/engine.yaml:119",
+            )
+        )
+        if config.adaptive:
+            check_member(
+                "capture_block",
+                "adaptive_draft_tokens",
+                present(adaptive_draft_tokens),
+                present(config.speculative_adaptive_candidates),
+                place="specs/sglang/engine.yaml:119",
+                listed="speculative_adaptive_candidates",
+            )
+        # specs/sglang/modes/capture_block.yaml:7
+        requests = whole_number(
+            "capture_block",
+            "requests",
+            live.batch_size,
+            place="specs/sglang/modes/capture_block.yaml:7",
+        )
+        if not 1 <= requests <= max(present(config.captured)):
+            raise out_of_range(
+                "capture_block",
+                "requests",
+                requests,
+                1,
+                max(present(config.captured)),
+                place="specs/sglang/modes/capture_block.yaml:7",
+                upper="max(captured)",
+                values={
+                    "captured": config.captured,
+                    "tp_size": config.tp_size,
+                    "dp_size": config.dp_size,
+                    "attn_dp_size": config.attn_dp_size,
+                    "attn_cp_size": config.attn_cp_size,
+                    "enable_dp_attention": config.enable_dp_attention,
+                    "moe_a2a_backend": config.moe_a2a_backend,
+                    "moe_dense_tp_size": config.moe_dense_tp_size,
+                    "enable_dp_lm_head": config.enable_dp_lm_head,
+                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
+                    "elastic_world_expanded": config.elastic_world_expanded,
+                    "mori_receive_bound": config.mori_receive_bound,
+                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
+                    "hip": config.hip,
+                    "speculative_algorithm": config.speculative_algorithm,
+                    "speculative_num_draft_tokens": config.speculative_num_draft_tokens,
+                    "dllm_block_size": config.dllm_block_size,
+                    "request_pool_size": config.request_pool_size,
+                    "capture_requests": config.capture_requests,
+                },
+            )
+        rows = dflash_graph_draft.live_capture_block(config, requests)
+        padded_rows = dflash_graph_draft.pad_capture_block(rows)
+        offer = Offer(live, padded_rows, False)
+        return present(self.dflash_graph), offer
+
     # specs/sglang/modes/capture_draft.yaml:1
     def _select_capture_draft(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DraftExtendGraphDraftRunner
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -3823,7 +3936,9 @@ class DraftRunners:
     def _select_capture_draft_extend(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DraftExtendGraphDraftRunner
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -3877,7 +3992,9 @@ class DraftRunners:
     def _select_capture_frozen(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DraftExtendGraphDraftRunner
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -3932,7 +4049,9 @@ class DraftRunners:
     def _select_capture_multi_layer(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DraftExtendGraphDraftRunner
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -3986,7 +4105,9 @@ class DraftRunners:
     def _select_capture_prefill(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DraftExtendGraphDraftRunner
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -4041,11 +4162,113 @@ class DraftRunners:
         offer = Offer(live, padded_rows, False)
         return present(self.prefill_graph), offer
 
+    # specs/sglang/modes/dflash_block.yaml:1
+    def _select_dflash_block(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode dflash_block."""
+        config = self.config
+        # specs/sglang/modes/dflash_block.yaml:7
+        requests = whole_number(
+            "dflash_block",
+            "requests",
+            live.batch_size,
+            place="specs/sglang/modes/dflash_block.yaml:7",
+        )
+        if not 1 <= requests <= config.max_running_requests:
+            raise out_of_range(
+                "dflash_block",
+                "requests",
+                requests,
+                1,
+                config.max_running_requests,
+                place="specs/sglang/modes/dflash_block.yaml:7",
+                upper="max_running_requests",
+            )
+        rows = dflash_worker_draft.live_dflash_block(config, requests)
+        padded_rows = dflash_worker_draft.pad_dflash_block(rows)
+        offer = Offer(live, padded_rows, False)
+        return present(self.dflash_worker), offer
+
+    # specs/sglang/modes/dflash_draft.yaml:1
+    def _select_dflash_draft(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode dflash_draft."""
+        config = self.config
+        # specs/sglang/engine.yaml:119
+        adaptive_draft_tokens = (
+            config.adaptive_draft_tokens
+            if live.adaptive_draft_tokens is None
+            else whole_number(
+                "dflash_draft",
+                "adaptive_draft_tokens",
+                live.adaptive_draft_tokens,
+                place="specs/sglang/engine.yaml:119",
+            )
+        )
+        if config.adaptive:
+            check_member(
+                "dflash_draft",
+                "adaptive_draft_tokens",
+                present(adaptive_draft_tokens),
+                present(config.speculative_adaptive_candidates),
+                place="specs/sglang/engine.yaml:119",
+                listed="speculative_adaptive_candidates",
+            )
+        # specs/sglang/modes/dflash_draft.yaml:7
+        requests = whole_number(
+            "dflash_draft",
+            "requests",
+            live.batch_size,
+            place="specs/sglang/modes/dflash_draft.yaml:7",
+        )
+        if not 1 <= requests <= config.max_running_requests:
+            raise out_of_range(
+                "dflash_draft",
+                "requests",
+                requests,
+                1,
+                config.max_running_requests,
+                place="specs/sglang/modes/dflash_draft.yaml:7",
+                upper="max_running_requests",
+            )
+        rows = dflash_graph_draft.live_dflash_draft(config, requests)
+        padded_rows = dflash_graph_draft.pad_dflash_draft(rows)
+        extents = Extents(rows, padded_rows)
+        offer = Offer(live, padded_rows, False)
+        # specs/sglang/runners/dflash_graph.yaml:1
+        if self.dflash_graph is not None and self.dflash_graph.can_run(live, extents, engine):
+            return self.dflash_graph, offer
+        return self.eager, offer
+
     # specs/sglang/modes/draft_extend.yaml:1
     def _select_draft_extend(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DraftExtendGraphDraftRunner
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -4210,7 +4433,9 @@ class DraftRunners:
     def _select_eagle_draft(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DraftExtendGraphDraftRunner
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -4389,7 +4614,9 @@ class DraftRunners:
     def _select_extend(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DraftExtendGraphDraftRunner
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -4534,7 +4761,9 @@ class DraftRunners:
     def _select_frozen_kv_draft(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DraftExtendGraphDraftRunner
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -4687,305 +4916,13 @@ class DraftRunners:
             return self.frozen_kv_graph, offer
         return self.eager, offer
 
-    # specs/sglang/modes/idle.yaml:1
-    def _select_idle(
-        self, live: LiveBatch, engine: DraftRunnersFacts
-    ) -> tuple[
-        DraftExtendGraphDraftRunner
-        | DraftGraphDraftRunner
-        | EagerDraftRunner
-        | FrozenKvGraphDraftRunner
-        | MultiLayerGraphDraftRunner
-        | PrefillGraphDraftRunner,
-        Offer,
-    ]:
-        """The runner of a batch in mode idle."""
-        config = self.config
-        try:
-            rows = eager_draft.live_idle()
-            if config.require_mlp_sync:
-                mode = live.mode.value
-                registry = self.eager.registry
-                # specs/sglang/slots.yaml:3
-                if live.input_ids is not None:
-                    check_source(
-                        mode,
-                        "input_ids",
-                        live.input_ids,
-                        shape=(rows.tokens,),
-                        into=registry.input_ids,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:3",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:6
-                if live.positions is not None or rows.tokens > 0:
-                    check_source(
-                        mode,
-                        "positions",
-                        live.positions,
-                        shape=(rows.tokens,),
-                        into=registry.positions,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:6",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:9
-                if live.out_cache_loc is not None:
-                    check_source(
-                        mode,
-                        "out_cache_loc",
-                        live.out_cache_loc,
-                        shape=(rows.tokens,),
-                        into=registry.out_cache_loc,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:9",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:15
-                if live.mrope_positions is not None:
-                    check_source(
-                        mode,
-                        "mrope_positions",
-                        live.mrope_positions,
-                        shape=(3, rows.tokens),
-                        into=registry.mrope_positions,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:15",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:18
-                if live.req_pool_indices is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "req_pool_indices",
-                        live.req_pool_indices,
-                        shape=(rows.requests,),
-                        into=registry.req_pool_indices,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:18",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:21
-                if live.seq_lens is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "seq_lens",
-                        live.seq_lens,
-                        shape=(rows.requests,),
-                        into=registry.seq_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:21",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:24
-                if live.seq_lens_cpu is not None:
-                    check_source(
-                        mode,
-                        "seq_lens_cpu",
-                        live.seq_lens_cpu,
-                        shape=(rows.requests,),
-                        into=registry.seq_lens_cpu,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:24",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:36
-                if registry.encoder_lens is not None and (
-                    live.encoder_lens is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "encoder_lens",
-                        live.encoder_lens,
-                        shape=(rows.requests,),
-                        into=registry.encoder_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:36",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:39
-                if (
-                    registry.mamba_track_indices is not None
-                    and live.mamba_track_indices is not None
-                ):
-                    check_source(
-                        mode,
-                        "mamba_track_indices",
-                        live.mamba_track_indices,
-                        shape=(rows.requests,),
-                        into=registry.mamba_track_indices,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:39",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:42
-                if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
-                    check_source(
-                        mode,
-                        "mamba_track_mask",
-                        live.mamba_track_mask,
-                        shape=(rows.requests,),
-                        into=registry.mamba_track_mask,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:42",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:45
-                if registry.ngram_column_starts is not None and (
-                    live.ngram_column_starts is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "ngram_column_starts",
-                        live.ngram_column_starts,
-                        shape=(rows.requests,),
-                        into=registry.ngram_column_starts,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:45",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:48
-                if registry.ngram_req_lens is not None and (
-                    live.ngram_req_lens is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "ngram_req_lens",
-                        live.ngram_req_lens,
-                        shape=(rows.requests,),
-                        into=registry.ngram_req_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:48",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                if self.debug.values:
-                    if live.input_ids is not None:
-                        check_values(
-                            mode,
-                            "input_ids",
-                            live.input_ids,
-                            0,
-                            config.vocab_size - 1,
-                            place="specs/sglang/slots.yaml:3",
-                        )
-                    if live.positions is not None:
-                        check_values(
-                            mode,
-                            "positions",
-                            live.positions,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:6",
-                        )
-                    if live.out_cache_loc is not None:
-                        check_values(
-                            mode,
-                            "out_cache_loc",
-                            live.out_cache_loc,
-                            1,
-                            present(config.max_total_tokens_draft) + config.page_size - 1,
-                            place="specs/sglang/slots.yaml:9",
-                        )
-                    if live.mrope_positions is not None:
-                        check_values(
-                            mode,
-                            "mrope_positions",
-                            live.mrope_positions,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:15",
-                        )
-                    if live.req_pool_indices is not None:
-                        check_values(
-                            mode,
-                            "req_pool_indices",
-                            live.req_pool_indices,
-                            0,
-                            config.request_pool_size,
-                            place="specs/sglang/slots.yaml:18",
-                        )
-                    if live.seq_lens is not None:
-                        check_values(
-                            mode,
-                            "seq_lens",
-                            live.seq_lens,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:21",
-                        )
-                    if live.seq_lens_cpu is not None:
-                        check_values(
-                            mode,
-                            "seq_lens_cpu",
-                            live.seq_lens_cpu,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:24",
-                        )
-                    if registry.encoder_lens is not None and live.encoder_lens is not None:
-                        check_values(
-                            mode,
-                            "encoder_lens",
-                            live.encoder_lens,
-                            0,
-                            present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:36",
-                        )
-                    if (
-                        registry.mamba_track_indices is not None
-                        and live.mamba_track_indices is not None
-                    ):
-                        check_values(
-                            mode,
-                            "mamba_track_indices",
-                            live.mamba_track_indices,
-                            0,
-                            present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:39",
-                        )
-                    if (
-                        registry.ngram_column_starts is not None
-                        and live.ngram_column_starts is not None
-                    ):
-                        check_values(
-                            mode,
-                            "ngram_column_starts",
-                            live.ngram_column_starts,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:45",
-                        )
-                    if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
-                        check_values(
-                            mode,
-                            "ngram_req_lens",
-                            live.ngram_req_lens,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:48",
-                        )
-        except UllageRuntimeError as refusal:
-            if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
-            raise
-        padded_rows = eager_draft.pad_idle(config, self.ranks, rows)
-        offer = Offer(live, padded_rows, config.require_mlp_sync)
-        return self.eager, offer
-
     # specs/sglang/modes/idle_beside_extend.yaml:1
     def _select_idle_beside_extend(
         self, live: LiveBatch, engine: DraftRunnersFacts
     ) -> tuple[
-        DraftExtendGraphDraftRunner
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
         | DraftGraphDraftRunner
         | EagerDraftRunner
         | FrozenKvGraphDraftRunner
@@ -5140,10 +5077,10 @@ class DraftRunners:
                         into=registry.encoder_lens,
                         regions=registry.regions,
                         place="specs/sglang/slots.yaml:36",
-                        accepts=(torch.int64,),
+                        accepts=(torch.int32, torch.int64),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:39
+                # specs/sglang/slots.yaml:40
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -5155,10 +5092,10 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:39",
+                        place="specs/sglang/slots.yaml:40",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:42
+                # specs/sglang/slots.yaml:43
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -5167,10 +5104,10 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:42",
+                        place="specs/sglang/slots.yaml:43",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:45
+                # specs/sglang/slots.yaml:46
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -5181,11 +5118,11 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:45",
+                        place="specs/sglang/slots.yaml:46",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:48
+                # specs/sglang/slots.yaml:49
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -5196,7 +5133,7 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:48",
+                        place="specs/sglang/slots.yaml:49",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -5310,7 +5247,7 @@ class DraftRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:39",
+                            place="specs/sglang/slots.yaml:40",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -5322,7 +5259,7 @@ class DraftRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:45",
+                            place="specs/sglang/slots.yaml:46",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -5331,7 +5268,7 @@ class DraftRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:48",
+                            place="specs/sglang/slots.yaml:49",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -5339,4 +5276,460 @@ class DraftRunners:
             raise
         padded_rows = eager_draft.pad_idle_beside_extend(config, self.ranks, rows)
         offer = Offer(live, padded_rows, config.require_mlp_sync)
+        return self.eager, offer
+
+    # specs/sglang/modes/idle_in_catch_up.yaml:1
+    def _select_idle_in_catch_up(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode idle_in_catch_up."""
+        config = self.config
+        try:
+            rows = multi_layer_graph_draft.live_idle_in_catch_up()
+            if config.require_mlp_sync:
+                mode = live.mode.value
+                registry = self.eager.registry
+                # specs/sglang/slots.yaml:3
+                if live.input_ids is not None:
+                    check_source(
+                        mode,
+                        "input_ids",
+                        live.input_ids,
+                        shape=(rows.tokens,),
+                        into=registry.input_ids,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:3",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:6
+                if live.positions is not None or rows.tokens > 0:
+                    check_source(
+                        mode,
+                        "positions",
+                        live.positions,
+                        shape=(rows.tokens,),
+                        into=registry.positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:6",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:9
+                if live.out_cache_loc is not None:
+                    check_source(
+                        mode,
+                        "out_cache_loc",
+                        live.out_cache_loc,
+                        shape=(rows.tokens,),
+                        into=registry.out_cache_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:9",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:15
+                if live.mrope_positions is not None:
+                    check_source(
+                        mode,
+                        "mrope_positions",
+                        live.mrope_positions,
+                        shape=(3, rows.tokens),
+                        into=registry.mrope_positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:15",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:18
+                if live.req_pool_indices is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "req_pool_indices",
+                        live.req_pool_indices,
+                        shape=(rows.requests,),
+                        into=registry.req_pool_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:18",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                if self.debug.values:
+                    if live.input_ids is not None:
+                        check_values(
+                            mode,
+                            "input_ids",
+                            live.input_ids,
+                            0,
+                            config.vocab_size - 1,
+                            place="specs/sglang/slots.yaml:3",
+                        )
+                    if live.positions is not None:
+                        check_values(
+                            mode,
+                            "positions",
+                            live.positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:6",
+                        )
+                    if live.out_cache_loc is not None:
+                        check_values(
+                            mode,
+                            "out_cache_loc",
+                            live.out_cache_loc,
+                            1,
+                            present(config.max_total_tokens_draft) + config.page_size - 1,
+                            place="specs/sglang/slots.yaml:9",
+                        )
+                    if live.mrope_positions is not None:
+                        check_values(
+                            mode,
+                            "mrope_positions",
+                            live.mrope_positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:15",
+                        )
+                    if live.req_pool_indices is not None:
+                        check_values(
+                            mode,
+                            "req_pool_indices",
+                            live.req_pool_indices,
+                            0,
+                            config.request_pool_size,
+                            place="specs/sglang/slots.yaml:18",
+                        )
+        except UllageRuntimeError as refusal:
+            if config.require_mlp_sync:
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
+            raise
+        padded_rows = multi_layer_graph_draft.pad_idle_in_catch_up(config, self.ranks, rows)
+        extents = Extents(rows, padded_rows)
+        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        # specs/sglang/runners/multi_layer_graph.yaml:1
+        if self.multi_layer_graph is not None and self.multi_layer_graph.can_run(
+            live, extents, engine
+        ):
+            return self.multi_layer_graph, offer
+        # specs/sglang/runners/draft_extend_graph.yaml:1
+        if self.draft_extend_graph is not None and self.draft_extend_graph.can_run(
+            live, extents, engine
+        ):
+            return self.draft_extend_graph, offer
+        return self.eager, offer
+
+    # specs/sglang/modes/idle_in_draft.yaml:1
+    def _select_idle_in_draft(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode idle_in_draft."""
+        config = self.config
+        try:
+            rows = draft_graph_draft.live_idle_in_draft()
+            if config.require_mlp_sync:
+                mode = live.mode.value
+                registry = self.eager.registry
+                # specs/sglang/slots.yaml:3
+                if live.input_ids is not None:
+                    check_source(
+                        mode,
+                        "input_ids",
+                        live.input_ids,
+                        shape=(rows.tokens,),
+                        into=registry.input_ids,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:3",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:6
+                if live.positions is not None or rows.tokens > 0:
+                    check_source(
+                        mode,
+                        "positions",
+                        live.positions,
+                        shape=(rows.tokens,),
+                        into=registry.positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:6",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:15
+                if live.mrope_positions is not None:
+                    check_source(
+                        mode,
+                        "mrope_positions",
+                        live.mrope_positions,
+                        shape=(3, rows.tokens),
+                        into=registry.mrope_positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:15",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:18
+                if live.req_pool_indices is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "req_pool_indices",
+                        live.req_pool_indices,
+                        shape=(rows.requests,),
+                        into=registry.req_pool_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:18",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:21
+                if live.seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "seq_lens",
+                        live.seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:21",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:24
+                if live.seq_lens_cpu is not None:
+                    check_source(
+                        mode,
+                        "seq_lens_cpu",
+                        live.seq_lens_cpu,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens_cpu,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:24",
+                        settled=False,
+                    )
+                if self.debug.values:
+                    if live.input_ids is not None:
+                        check_values(
+                            mode,
+                            "input_ids",
+                            live.input_ids,
+                            0,
+                            config.vocab_size - 1,
+                            place="specs/sglang/slots.yaml:3",
+                        )
+                    if live.positions is not None:
+                        check_values(
+                            mode,
+                            "positions",
+                            live.positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:6",
+                        )
+                    if live.mrope_positions is not None:
+                        check_values(
+                            mode,
+                            "mrope_positions",
+                            live.mrope_positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:15",
+                        )
+                    if live.req_pool_indices is not None:
+                        check_values(
+                            mode,
+                            "req_pool_indices",
+                            live.req_pool_indices,
+                            0,
+                            config.request_pool_size,
+                            place="specs/sglang/slots.yaml:18",
+                        )
+                    if live.seq_lens is not None:
+                        check_values(
+                            mode,
+                            "seq_lens",
+                            live.seq_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:21",
+                        )
+                    if live.seq_lens_cpu is not None:
+                        check_values(
+                            mode,
+                            "seq_lens_cpu",
+                            live.seq_lens_cpu,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:24",
+                        )
+        except UllageRuntimeError as refusal:
+            if config.require_mlp_sync:
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
+            raise
+        padded_rows = draft_graph_draft.pad_idle_in_draft(config, self.ranks, rows)
+        extents = Extents(rows, padded_rows)
+        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        # specs/sglang/runners/draft_graph.yaml:1
+        if self.draft_graph is not None and self.draft_graph.can_run(live, extents, engine):
+            return self.draft_graph, offer
+        return self.eager, offer
+
+    # specs/sglang/modes/idle_in_frozen_draft.yaml:1
+    def _select_idle_in_frozen_draft(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode idle_in_frozen_draft."""
+        config = self.config
+        try:
+            rows = frozen_kv_graph_draft.live_idle_in_frozen_draft()
+            if config.require_mlp_sync:
+                mode = live.mode.value
+                registry = self.eager.registry
+                # specs/sglang/slots.yaml:6
+                if live.positions is not None or rows.tokens > 0:
+                    check_source(
+                        mode,
+                        "positions",
+                        live.positions,
+                        shape=(rows.tokens,),
+                        into=registry.positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:6",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:15
+                if live.mrope_positions is not None:
+                    check_source(
+                        mode,
+                        "mrope_positions",
+                        live.mrope_positions,
+                        shape=(3, rows.tokens),
+                        into=registry.mrope_positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:15",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:18
+                if live.req_pool_indices is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "req_pool_indices",
+                        live.req_pool_indices,
+                        shape=(rows.requests,),
+                        into=registry.req_pool_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:18",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:21
+                if live.seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "seq_lens",
+                        live.seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:21",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:24
+                if live.seq_lens_cpu is not None:
+                    check_source(
+                        mode,
+                        "seq_lens_cpu",
+                        live.seq_lens_cpu,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens_cpu,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:24",
+                        settled=False,
+                    )
+                if self.debug.values:
+                    if live.positions is not None:
+                        check_values(
+                            mode,
+                            "positions",
+                            live.positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:6",
+                        )
+                    if live.mrope_positions is not None:
+                        check_values(
+                            mode,
+                            "mrope_positions",
+                            live.mrope_positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:15",
+                        )
+                    if live.req_pool_indices is not None:
+                        check_values(
+                            mode,
+                            "req_pool_indices",
+                            live.req_pool_indices,
+                            0,
+                            config.request_pool_size,
+                            place="specs/sglang/slots.yaml:18",
+                        )
+                    if live.seq_lens is not None:
+                        check_values(
+                            mode,
+                            "seq_lens",
+                            live.seq_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:21",
+                        )
+                    if live.seq_lens_cpu is not None:
+                        check_values(
+                            mode,
+                            "seq_lens_cpu",
+                            live.seq_lens_cpu,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:24",
+                        )
+        except UllageRuntimeError as refusal:
+            if config.require_mlp_sync:
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
+            raise
+        padded_rows = frozen_kv_graph_draft.pad_idle_in_frozen_draft(config, self.ranks, rows)
+        extents = Extents(rows, padded_rows)
+        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        # specs/sglang/runners/frozen_kv_graph.yaml:1
+        if self.frozen_kv_graph is not None and self.frozen_kv_graph.can_run(live, extents, engine):
+            return self.frozen_kv_graph, offer
         return self.eager, offer

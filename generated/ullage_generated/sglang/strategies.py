@@ -19,6 +19,8 @@ from ullage_runtime.version import require_generated_code_version
 
 from . import (
     decode_graph_target,
+    dflash_graph_draft,
+    dflash_worker_draft,
     draft_extend_graph_draft,
     draft_graph_draft,
     eager_draft,
@@ -53,24 +55,35 @@ _KINDS: Final = (
         "attn_dp_size",
         "attn_cp_size",
         "pp_size",
+        "ep_size",
         "moe_dense_tp_size",
         "custom_all_reduce_tokens",
+        "attn_tp_rank",
         "adaptive_draft_tokens",
         "speculative_num_steps",
         "speculative_eagle_topk",
         "speculative_num_draft_tokens",
         "dllm_block_size",
         "request_pool_size",
+        "capture_max_requests",
+        "capture_max_tokens",
         "full_prefill_max_req",
+        "full_prefill_prefix_chunk_tokens",
         "residual_streams",
         "draft_input_size",
         "mamba_conv_length",
         "draft_hidden_size",
+        "draft_index_topk",
         "draft_vocab_size",
+        "request_table_extra",
+        "sliding_window",
         "attention_heads",
         "value_head_size",
-        "triton_kv_splits",
         "flashinfer_workspace_bytes",
+        "triton_kv_splits",
+        "mla_latent_size",
+        "mla_output_size",
+        "dsa_index_topk",
         "max_source_positions",
         "mamba_cache_size",
     ),
@@ -84,16 +97,27 @@ _KINDS: Final = (
         "disable_attn_tp_gather",
         "elastic_world_expanded",
         "mori_receive_bound",
+        "latent_attention",
         "enable_pdmux",
         "enable_two_batch_overlap",
         "hip",
         "speculative_adaptive",
         "enable_multi_layer_eagle",
+        "dllm_input_preparation",
         "enable_decode_graph",
+        "disable_cuda_graph_padding",
         "enable_prefill_graph",
+        "disable_chunked_prefix_cache",
         "is_multimodal",
         "disable_radix_cache",
+        "draft_is_eagle3",
         "speculative_use_rejection_sampling",
+        "enable_deterministic_inference",
+        "enable_lora",
+        "kv_canary",
+        "dsa_pages",
+        "encoder_only_layers",
+        "hybrid_linear",
         "is_encoder_decoder",
         "mamba_extra_buffer",
         "ngram_embedding",
@@ -102,6 +126,7 @@ _KINDS: Final = (
         "cp_strategy",
         "moe_a2a_backend",
         "speculative_algorithm",
+        "disaggregation_mode",
         "prefill_graph_backend",
         "attention_backend",
     ),
@@ -116,7 +141,7 @@ _BASES: Final[Mapping[str, str]] = {
 """What parameters that each worker has for itself are called for all of them."""
 
 _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] = (
-    # specs/sglang/engine.yaml:214
+    # specs/sglang/engine.yaml:289
     ("speculative_num_draft_tokens", lambda value: value("speculative_num_steps") + 1),
 )
 """Parameters that constraints determine, as functions of others."""
@@ -124,43 +149,45 @@ _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] =
 
 def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
     return {
-        # specs/sglang/engine.yaml:45
+        # specs/sglang/engine.yaml:48
         "max_running_requests": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:48
-        "max_total_tokens_target": _integers(2, 2147483647, span),
-        # specs/sglang/engine.yaml:48
-        "max_total_tokens_draft": _integers(2, 2147483647, span),
         # specs/sglang/engine.yaml:51
+        "max_total_tokens_target": _integers(2, 2147483647, span),
+        # specs/sglang/engine.yaml:51
+        "max_total_tokens_draft": _integers(2, 2147483647, span),
+        # specs/sglang/engine.yaml:54
         "context_length": _integers(1, 16777216, span),
-        # specs/sglang/engine.yaml:53
-        "chunked_prefill_size": _integers(-1, 1048576, span),
         # specs/sglang/engine.yaml:56
-        "max_prefill_tokens": _integers(1, 4194304, span),
+        "chunked_prefill_size": _integers(-1, 1048576, span),
         # specs/sglang/engine.yaml:59
+        "max_prefill_tokens": _integers(1, 4194304, span),
+        # specs/sglang/engine.yaml:62
         "enable_dynamic_chunking": st.booleans(),
-        # specs/sglang/engine.yaml:61
+        # specs/sglang/engine.yaml:64
         "enable_mixed_chunk": st.booleans(),
-        # specs/sglang/engine.yaml:63
+        # specs/sglang/engine.yaml:66
         "page_size": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:65
+        # specs/sglang/engine.yaml:68
         "vocab_size": _integers(2, 16777216, span),
-        # specs/sglang/engine.yaml:67
-        "hidden_size": _integers(1, 131072, span),
         # specs/sglang/engine.yaml:70
+        "hidden_size": _integers(1, 131072, span),
+        # specs/sglang/engine.yaml:73
         "tp_size": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:71
-        "dp_size": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:72
-        "attn_dp_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:74
-        "attn_cp_size": _integers(1, 256, span),
-        # specs/sglang/engine.yaml:76
-        "pp_size": _integers(1, 256, span),
+        "dp_size": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:75
+        "attn_dp_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:77
-        "enable_dp_attention": st.booleans(),
-        # specs/sglang/engine.yaml:78
-        "cp_strategy": st.sampled_from(("zigzag", "interleave")),
+        "attn_cp_size": _integers(1, 256, span),
+        # specs/sglang/engine.yaml:79
+        "pp_size": _integers(1, 256, span),
+        # specs/sglang/engine.yaml:80
+        "ep_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:81
+        "enable_dp_attention": st.booleans(),
+        # specs/sglang/engine.yaml:82
+        "cp_strategy": st.sampled_from(("zigzag", "interleave")),
+        # specs/sglang/engine.yaml:85
         "moe_a2a_backend": st.sampled_from(
             (
                 "none",
@@ -174,99 +201,153 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
                 "pplx",
             )
         ),
-        # specs/sglang/engine.yaml:85
-        "moe_dense_tp_size": _integers(0, 1024, span),
-        # specs/sglang/engine.yaml:87
-        "enable_dp_lm_head": st.booleans(),
-        # specs/sglang/engine.yaml:88
-        "deepep_v2_pads_alike": st.booleans(),
         # specs/sglang/engine.yaml:89
-        "idle_ranks_pad_alike": st.booleans(),
+        "moe_dense_tp_size": _integers(0, 1024, span),
         # specs/sglang/engine.yaml:91
-        "custom_all_reduce_tokens": _integers(0, 1048576, span),
-        # specs/sglang/engine.yaml:94
-        "disable_attn_tp_gather": st.booleans(),
+        "enable_dp_lm_head": st.booleans(),
+        # specs/sglang/engine.yaml:92
+        "deepep_v2_pads_alike": st.booleans(),
+        # specs/sglang/engine.yaml:93
+        "idle_ranks_pad_alike": st.booleans(),
         # specs/sglang/engine.yaml:95
-        "elastic_world_expanded": st.booleans(),
-        # specs/sglang/engine.yaml:96
-        "mori_receive_bound": st.booleans(),
-        # specs/sglang/engine.yaml:97
-        "enable_pdmux": st.booleans(),
+        "custom_all_reduce_tokens": _integers(0, 1048576, span),
+        # specs/sglang/engine.yaml:98
+        "disable_attn_tp_gather": st.booleans(),
         # specs/sglang/engine.yaml:99
-        "enable_two_batch_overlap": st.booleans(),
+        "elastic_world_expanded": st.booleans(),
+        # specs/sglang/engine.yaml:100
+        "mori_receive_bound": st.booleans(),
         # specs/sglang/engine.yaml:101
+        "attn_tp_rank": _integers(0, 1023, span),
+        # specs/sglang/engine.yaml:102
+        "latent_attention": st.booleans(),
+        # specs/sglang/engine.yaml:104
+        "enable_pdmux": st.booleans(),
+        # specs/sglang/engine.yaml:106
+        "enable_two_batch_overlap": st.booleans(),
+        # specs/sglang/engine.yaml:108
         "hip": st.booleans(),
-        # specs/sglang/engine.yaml:103
+        # specs/sglang/engine.yaml:110
         "speculative_algorithm": st.sampled_from(
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram")
         ),
-        # specs/sglang/engine.yaml:106
+        # specs/sglang/engine.yaml:113
         "speculative_adaptive": st.booleans(),
-        # specs/sglang/engine.yaml:109
-        "speculative_adaptive_candidates": _lists(1, 65, span),
-        # specs/sglang/engine.yaml:112
-        "adaptive_draft_tokens": _integers(1, 65, span),
         # specs/sglang/engine.yaml:116
-        "speculative_num_steps": _integers(0, 64, span),
-        # specs/sglang/engine.yaml:120
-        "speculative_eagle_topk": _integers(1, 64, span),
+        "speculative_adaptive_candidates": _lists(1, 65, span),
+        # specs/sglang/engine.yaml:119
+        "adaptive_draft_tokens": _integers(1, 65, span),
         # specs/sglang/engine.yaml:123
-        "speculative_num_draft_tokens": _integers(1, 512, span),
+        "speculative_num_steps": _integers(0, 64, span),
         # specs/sglang/engine.yaml:127
+        "speculative_eagle_topk": _integers(1, 64, span),
+        # specs/sglang/engine.yaml:130
+        "speculative_num_draft_tokens": _integers(1, 512, span),
+        # specs/sglang/engine.yaml:134
         "enable_multi_layer_eagle": st.booleans(),
-        # specs/sglang/engine.yaml:129
-        "dllm_block_size": _integers(0, 1024, span),
-        # specs/sglang/engine.yaml:133
-        "request_pool_size": _integers(1, 262144, span),
         # specs/sglang/engine.yaml:136
-        "enable_decode_graph": st.booleans(),
-        # specs/sglang/engine.yaml:138
-        "capture_requests": _lists(1, 65536, span),
-        # specs/sglang/engine.yaml:144
-        "enable_prefill_graph": st.booleans(),
+        "dllm_block_size": _integers(0, 1024, span),
+        # specs/sglang/engine.yaml:140
+        "disaggregation_mode": st.sampled_from(("none", "prefill", "decode")),
+        # specs/sglang/engine.yaml:143
+        "dllm_input_preparation": st.booleans(),
         # specs/sglang/engine.yaml:146
-        "prefill_graph_backend": st.sampled_from(("piecewise", "breakable", "full")),
-        # specs/sglang/engine.yaml:149
-        "capture_tokens": _lists(1, 1048576, span),
-        # specs/sglang/engine.yaml:156
-        "full_prefill_max_req": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:161
-        "residual_streams": _integers(1, 16, span),
-        # specs/sglang/engine.yaml:163
-        "is_multimodal": st.booleans(),
-        # specs/sglang/engine.yaml:164
-        "disable_radix_cache": st.booleans(),
-        # specs/sglang/engine.yaml:165
-        "draft_input_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:169
-        "mamba_conv_length": _integers(0, 64, span),
+        "request_pool_size": _integers(1, 262144, span),
+        # specs/sglang/engine.yaml:150
+        "enable_decode_graph": st.booleans(),
+        # specs/sglang/engine.yaml:152
+        "disable_cuda_graph_padding": st.booleans(),
+        # specs/sglang/engine.yaml:154
+        "capture_max_requests": _integers(1, 65536, span),
+        # specs/sglang/engine.yaml:157
+        "capture_requests": _lists(1, 65536, span),
         # specs/sglang/engine.yaml:172
-        "draft_hidden_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:175
-        "draft_vocab_size": _integers(2, 16777216, span),
-        # specs/sglang/engine.yaml:178
-        "speculative_use_rejection_sampling": st.booleans(),
-        # specs/sglang/engine.yaml:181
-        "attention_backend": st.sampled_from(
-            ("other", "fa3", "trtllm_mha", "triton", "flashinfer")
-        ),
-        # specs/sglang/engine.yaml:184
-        "attention_heads": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:185
-        "value_head_size": _integers(1, 4096, span),
-        # specs/sglang/engine.yaml:186
-        "triton_kv_splits": _integers(1, 256, span),
-        # specs/sglang/engine.yaml:189
-        "flashinfer_workspace_bytes": _integers(1, 17179869184, span),
-        # specs/sglang/engine.yaml:193
-        "is_encoder_decoder": st.booleans(),
+        "enable_prefill_graph": st.booleans(),
+        # specs/sglang/engine.yaml:174
+        "prefill_graph_backend": st.sampled_from(("piecewise", "breakable", "full")),
+        # specs/sglang/engine.yaml:177
+        "capture_max_tokens": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:180
+        "capture_tokens": _lists(1, 1048576, span),
+        # specs/sglang/engine.yaml:190
+        "full_prefill_max_req": _integers(1, 65536, span),
         # specs/sglang/engine.yaml:195
-        "max_source_positions": _integers(0, 1048576, span),
+        "disable_chunked_prefix_cache": st.booleans(),
         # specs/sglang/engine.yaml:198
+        "full_prefill_prefix_chunk_tokens": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:202
+        "residual_streams": _integers(1, 16, span),
+        # specs/sglang/engine.yaml:204
+        "is_multimodal": st.booleans(),
+        # specs/sglang/engine.yaml:205
+        "disable_radix_cache": st.booleans(),
+        # specs/sglang/engine.yaml:206
+        "draft_input_size": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:210
+        "mamba_conv_length": _integers(0, 64, span),
+        # specs/sglang/engine.yaml:213
+        "draft_hidden_size": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:216
+        "draft_is_eagle3": st.booleans(),
+        # specs/sglang/engine.yaml:218
+        "draft_index_topk": _integers(0, 65536, span),
+        # specs/sglang/engine.yaml:221
+        "draft_vocab_size": _integers(2, 16777216, span),
+        # specs/sglang/engine.yaml:224
+        "speculative_use_rejection_sampling": st.booleans(),
+        # specs/sglang/engine.yaml:226
+        "enable_deterministic_inference": st.booleans(),
+        # specs/sglang/engine.yaml:228
+        "enable_lora": st.booleans(),
+        # specs/sglang/engine.yaml:229
+        "kv_canary": st.booleans(),
+        # specs/sglang/engine.yaml:231
+        "attention_backend": st.sampled_from(
+            (
+                "other",
+                "fa3",
+                "fa4",
+                "trtllm_mha",
+                "triton",
+                "flashinfer",
+                "flashinfer_mla",
+                "trtllm_mla",
+                "dsa",
+            )
+        ),
+        # specs/sglang/engine.yaml:235
+        "request_table_extra": _integers(0, 1048576, span),
+        # specs/sglang/engine.yaml:239
+        "sliding_window": _integers(0, 16777216, span),
+        # specs/sglang/engine.yaml:242
+        "attention_heads": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:243
+        "value_head_size": _integers(1, 4096, span),
+        # specs/sglang/engine.yaml:244
+        "flashinfer_workspace_bytes": _integers(1, 17179869184, span),
+        # specs/sglang/engine.yaml:247
+        "triton_kv_splits": _integers(1, 256, span),
+        # specs/sglang/engine.yaml:250
+        "mla_latent_size": _integers(1, 4096, span),
+        # specs/sglang/engine.yaml:253
+        "mla_output_size": _integers(1, 4096, span),
+        # specs/sglang/engine.yaml:256
+        "dsa_pages": st.booleans(),
+        # specs/sglang/engine.yaml:258
+        "dsa_index_topk": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:261
+        "encoder_only_layers": st.booleans(),
+        # specs/sglang/engine.yaml:263
+        "hybrid_linear": st.booleans(),
+        # specs/sglang/engine.yaml:266
+        "is_encoder_decoder": st.booleans(),
+        # specs/sglang/engine.yaml:268
+        "max_source_positions": _integers(0, 1048576, span),
+        # specs/sglang/engine.yaml:271
         "mamba_extra_buffer": st.booleans(),
-        # specs/sglang/engine.yaml:200
+        # specs/sglang/engine.yaml:273
         "mamba_cache_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:203
+        # specs/sglang/engine.yaml:276
         "ngram_embedding": st.booleans(),
     }
 
@@ -333,15 +414,22 @@ def _small_values(span: int) -> Mapping[str, tuple[object, ...]]:
         "speculative_num_steps": (2, min(64, 0 + span), 0),
         "speculative_num_draft_tokens": (3, min(512, 1 + span), 1),
         "request_pool_size": (3, min(262144, 1 + span), 1),
+        "capture_max_requests": (3, min(65536, 1 + span), 1),
         "capture_requests": ([min(65536, 1 + span), 1],),
+        "capture_max_tokens": (3, min(1048576, 1 + span), 1),
         "capture_tokens": ([min(1048576, 1 + span), 1],),
         "full_prefill_max_req": (3, min(65536, 1 + span), 1),
+        "full_prefill_prefix_chunk_tokens": (3, min(1048576, 1 + span), 1),
         "draft_input_size": (3, min(1048576, 1 + span), 1),
         "draft_hidden_size": (3, min(1048576, 1 + span), 1),
         "draft_vocab_size": (4, min(16777216, 2 + span), 2),
+        "request_table_extra": (2, min(1048576, 0 + span), 0),
         "attention_heads": (3, min(1024, 1 + span), 1),
         "value_head_size": (3, min(4096, 1 + span), 1),
         "flashinfer_workspace_bytes": (3, min(17179869184, 1 + span), 1),
+        "mla_latent_size": (3, min(4096, 1 + span), 1),
+        "mla_output_size": (3, min(4096, 1 + span), 1),
+        "dsa_index_topk": (3, min(1048576, 1 + span), 1),
         "max_source_positions": (2, min(1048576, 0 + span), 0),
         "mamba_cache_size": (3, min(1048576, 1 + span), 1),
     }
@@ -469,7 +557,7 @@ def _decode_graph_target_adaptive_verify(draw: st.DrawFn, config: Config) -> Liv
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -494,6 +582,30 @@ def _decode_graph_target_adaptive_verify(draw: st.DrawFn, config: Config) -> Liv
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
         if config.ngram_embedding
+        else None,
+        ngram_out_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_out_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_skip_update=draw(_tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.ngram_embedding
+        else None,
+        request_ids=draw(_tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        bootstrap_rooms=draw(_tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        dllm_input_state=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        )
+        if config.prepares_dllm_inputs
         else None,
         pipeline_hidden_states=draw(
             st.none()
@@ -560,7 +672,7 @@ def _decode_graph_target_capture(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -585,6 +697,30 @@ def _decode_graph_target_capture(draw: st.DrawFn, config: Config) -> LiveBatch:
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
         if config.ngram_embedding
+        else None,
+        ngram_out_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_out_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_skip_update=draw(_tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.ngram_embedding
+        else None,
+        request_ids=draw(_tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        bootstrap_rooms=draw(_tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        dllm_input_state=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        )
+        if config.prepares_dllm_inputs
         else None,
         custom_mask=draw(
             st.none()
@@ -660,7 +796,7 @@ def _decode_graph_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -685,6 +821,30 @@ def _decode_graph_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
         if config.ngram_embedding
+        else None,
+        ngram_out_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_out_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_skip_update=draw(_tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.ngram_embedding
+        else None,
+        request_ids=draw(_tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        bootstrap_rooms=draw(_tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        dllm_input_state=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        )
+        if config.prepares_dllm_inputs
         else None,
         pipeline_hidden_states=draw(
             st.none()
@@ -751,7 +911,7 @@ def _decode_graph_target_dllm_extend(draw: st.DrawFn, config: Config) -> LiveBat
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -776,6 +936,30 @@ def _decode_graph_target_dllm_extend(draw: st.DrawFn, config: Config) -> LiveBat
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
         if config.ngram_embedding
+        else None,
+        ngram_out_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_out_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_skip_update=draw(_tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.ngram_embedding
+        else None,
+        request_ids=draw(_tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        bootstrap_rooms=draw(_tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        dllm_input_state=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        )
+        if config.prepares_dllm_inputs
         else None,
         pipeline_hidden_states=draw(
             st.none()
@@ -843,7 +1027,7 @@ def _decode_graph_target_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none()
             | _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -870,6 +1054,36 @@ def _decode_graph_target_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
             | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
         if config.ngram_embedding
+        else None,
+        ngram_out_column_starts=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_out_req_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_skip_update=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.ngram_embedding
+        else None,
+        request_ids=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904)
+        )
+        if config.kv_canary
+        else None,
+        bootstrap_rooms=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904)
+        )
+        if config.kv_canary
+        else None,
+        dllm_input_state=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        )
+        if config.prepares_dllm_inputs
         else None,
         pipeline_hidden_states=draw(
             st.none()
@@ -936,7 +1150,7 @@ def _decode_graph_target_target_verify(draw: st.DrawFn, config: Config) -> LiveB
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -962,6 +1176,30 @@ def _decode_graph_target_target_verify(draw: st.DrawFn, config: Config) -> LiveB
         )
         if config.ngram_embedding
         else None,
+        ngram_out_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_out_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_skip_update=draw(_tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.ngram_embedding
+        else None,
+        request_ids=draw(_tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        bootstrap_rooms=draw(_tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        dllm_input_state=draw(
+            st.none() | _tensors((rows.tokens, config.hidden_size), (torch.float32,), 0, 1)
+        )
+        if config.prepares_dllm_inputs
+        else None,
         pipeline_hidden_states=draw(
             st.none()
             | _tensors(
@@ -977,6 +1215,181 @@ def _decode_graph_target_target_verify(draw: st.DrawFn, config: Config) -> LiveB
             st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
+        else None,
+    )
+
+
+def dflash_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
+    """Legal live batches of one mode of the runner dflash_graph of worker draft.
+
+    The runner may refuse them.
+
+    Raises BatchError for a mode that the runner does not serve.
+    """
+    served = dflash_graph_draft.served_modes(config)
+    if mode not in served:
+        raise unknown_mode(
+            mode, "dflash_graph", served, place="specs/sglang/runners/dflash_graph.yaml:1"
+        )
+    strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
+        Mode.CAPTURE_BLOCK: _dflash_graph_draft_capture_block,
+        Mode.DFLASH_DRAFT: _dflash_graph_draft_dflash_draft,
+    }
+    return strategies[mode](config)
+
+
+# specs/sglang/modes/capture_block.yaml:1
+@st.composite
+def _dflash_graph_draft_capture_block(draw: st.DrawFn, config: Config) -> LiveBatch:
+    adaptive_draft_tokens = (
+        draw(st.sampled_from(present(config.speculative_adaptive_candidates)))
+        if config.adaptive
+        else config.adaptive_draft_tokens
+    )
+    # specs/sglang/modes/capture_block.yaml:7
+    requests = draw(_extents(1, max(present(config.captured))))
+    rows = dflash_graph_draft.live_capture_block(config, requests)
+    return LiveBatch(
+        mode=Mode.CAPTURE_BLOCK,
+        adaptive_draft_tokens=adaptive_draft_tokens,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        request_ids=draw(_tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        bootstrap_rooms=draw(_tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        custom_mask=draw(
+            st.none()
+            | _tensors(
+                ((rows.requests * config.sequence_fill + rows.tokens) * config.target_width,),
+                (torch.bool,),
+                0,
+                1,
+            )
+        ),
+        block_embeds=draw(
+            _tensors((rows.tokens, present(config.draft_hidden_size)), (torch.float32,), 0, 1)
+        )
+        if config.has_block_graph
+        else None,
+    )
+
+
+# specs/sglang/modes/dflash_draft.yaml:1
+@st.composite
+def _dflash_graph_draft_dflash_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
+    adaptive_draft_tokens = (
+        draw(st.sampled_from(present(config.speculative_adaptive_candidates)))
+        if config.adaptive
+        else config.adaptive_draft_tokens
+    )
+    # specs/sglang/modes/dflash_draft.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = dflash_graph_draft.live_dflash_draft(config, requests)
+    return LiveBatch(
+        mode=Mode.DFLASH_DRAFT,
+        adaptive_draft_tokens=adaptive_draft_tokens,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        request_ids=draw(_tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        bootstrap_rooms=draw(_tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        block_embeds=draw(
+            _tensors((rows.tokens, present(config.draft_hidden_size)), (torch.float32,), 0, 1)
+        )
+        if config.has_block_graph
+        else None,
+    )
+
+
+def dflash_worker_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
+    """Legal live batches of one mode of the runner dflash_worker of worker draft.
+
+    Raises BatchError for a mode that the runner does not serve.
+    """
+    served = dflash_worker_draft.served_modes(config)
+    if mode not in served:
+        raise unknown_mode(
+            mode, "dflash_worker", served, place="specs/sglang/runners/dflash_worker.yaml:1"
+        )
+    strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
+        Mode.DFLASH_BLOCK: _dflash_worker_draft_dflash_block,
+    }
+    return strategies[mode](config)
+
+
+# specs/sglang/modes/dflash_block.yaml:1
+@st.composite
+def _dflash_worker_draft_dflash_block(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/dflash_block.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = dflash_worker_draft.live_dflash_block(config, requests)
+    return LiveBatch(
+        mode=Mode.DFLASH_BLOCK,
+        batch_size=requests,
+        seq_lens_cpu=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH
         else None,
     )
 
@@ -999,6 +1412,7 @@ def draft_extend_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStr
     strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
         Mode.CAPTURE_DRAFT_EXTEND: _draft_extend_graph_draft_capture_draft_extend,
         Mode.DRAFT_EXTEND: _draft_extend_graph_draft_draft_extend,
+        Mode.IDLE_IN_CATCH_UP: _draft_extend_graph_draft_idle_in_catch_up,
     }
     return strategies[mode](config)
 
@@ -1139,6 +1553,78 @@ def _draft_extend_graph_draft_draft_extend(draw: st.DrawFn, config: Config) -> L
     )
 
 
+# specs/sglang/modes/idle_in_catch_up.yaml:1
+@st.composite
+def _draft_extend_graph_draft_idle_in_catch_up(draw: st.DrawFn, config: Config) -> LiveBatch:
+    rows = draft_extend_graph_draft.live_idle_in_catch_up()
+    return LiveBatch(
+        mode=Mode.IDLE_IN_CATCH_UP,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        hidden_states=draw(
+            st.none()
+            | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        extend_seq_lens=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        num_correct_drafts=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        num_accept_tokens=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), -1, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        select_index=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        )
+        if config.catches_up_in_graphs and config.mamba_extra_buffer
+        else None,
+    )
+
+
 def draft_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
     """Legal live batches of one mode of the runner draft_graph of worker draft.
 
@@ -1154,6 +1640,7 @@ def draft_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[L
     strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
         Mode.CAPTURE_DRAFT: _draft_graph_draft_capture_draft,
         Mode.EAGLE_DRAFT: _draft_graph_draft_eagle_draft,
+        Mode.IDLE_IN_DRAFT: _draft_graph_draft_idle_in_draft,
     }
     return strategies[mode](config)
 
@@ -1186,6 +1673,12 @@ def _draft_graph_draft_capture_draft(draw: st.DrawFn, config: Config) -> LiveBat
         seq_lens_cpu=draw(
             st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
         ),
+        request_ids=draw(_tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        bootstrap_rooms=draw(_tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904))
+        if config.kv_canary
+        else None,
         draft_cache_loc=draw(
             _tensors(
                 (rows.tokens * present(config.speculative_num_steps),),
@@ -1226,6 +1719,19 @@ def _draft_graph_draft_capture_draft(draw: st.DrawFn, config: Config) -> LiveBat
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         )
         if config.has_draft_graph
+        else None,
+        sampling_seed=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904)
+        )
+        if config.seeds_drafts
+        else None,
+        seed_topk=draw(
+            st.none()
+            | _tensors(
+                (rows.requests, present(config.draft_index_topk)), (torch.int32,), -1, 2147483647
+            )
+        )
+        if config.has_draft_graph and present(config.draft_index_topk) > 0
         else None,
     )
 
@@ -1258,6 +1764,12 @@ def _draft_graph_draft_eagle_draft(draw: st.DrawFn, config: Config) -> LiveBatch
         seq_lens_cpu=draw(
             st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
         ),
+        request_ids=draw(_tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904))
+        if config.kv_canary
+        else None,
+        bootstrap_rooms=draw(_tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904))
+        if config.kv_canary
+        else None,
         draft_cache_loc=draw(
             _tensors(
                 (rows.tokens * present(config.speculative_num_steps),),
@@ -1298,6 +1810,117 @@ def _draft_graph_draft_eagle_draft(draw: st.DrawFn, config: Config) -> LiveBatch
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         )
         if config.has_draft_graph
+        else None,
+        sampling_seed=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904)
+        )
+        if config.seeds_drafts
+        else None,
+        seed_topk=draw(
+            st.none()
+            | _tensors(
+                (rows.requests, present(config.draft_index_topk)), (torch.int32,), -1, 2147483647
+            )
+        )
+        if config.has_draft_graph and present(config.draft_index_topk) > 0
+        else None,
+    )
+
+
+# specs/sglang/modes/idle_in_draft.yaml:1
+@st.composite
+def _draft_graph_draft_idle_in_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
+    rows = draft_graph_draft.live_idle_in_draft()
+    return LiveBatch(
+        mode=Mode.IDLE_IN_DRAFT,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        request_ids=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904)
+        )
+        if config.kv_canary
+        else None,
+        bootstrap_rooms=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), -1, 4611686018427387904)
+        )
+        if config.kv_canary
+        else None,
+        draft_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens * present(config.speculative_num_steps),),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        )
+        if config.has_draft_graph
+        else None,
+        topk_p=draw(
+            st.none()
+            | _tensors(
+                (rows.requests, present(config.speculative_eagle_topk)), (torch.float32,), 0, 1
+            )
+        )
+        if config.has_draft_graph
+        else None,
+        topk_index=draw(
+            st.none()
+            | _tensors(
+                (rows.requests, present(config.speculative_eagle_topk)),
+                (torch.int64, torch.int32),
+                0,
+                present(config.draft_vocab_size) - 1,
+            )
+        )
+        if config.has_draft_graph
+        else None,
+        hidden_states=draw(
+            st.none()
+            | _tensors((rows.requests, present(config.draft_hidden_size)), (torch.float32,), 0, 1)
+        )
+        if config.has_draft_graph
+        else None,
+        temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1))
+        if config.has_draft_graph
+        else None,
+        top_ks=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        )
+        if config.has_draft_graph
+        else None,
+        sampling_seed=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904)
+        )
+        if config.seeds_drafts
+        else None,
+        seed_topk=draw(
+            st.none()
+            | _tensors(
+                (rows.requests, present(config.draft_index_topk)), (torch.int32,), -1, 2147483647
+            )
+        )
+        if config.has_draft_graph and present(config.draft_index_topk) > 0
         else None,
     )
 
@@ -1379,7 +2002,7 @@ def _eager_target_adaptive_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -1448,7 +2071,7 @@ def _eager_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -1524,7 +2147,7 @@ def _eager_target_decode_beside_extend(draw: st.DrawFn, config: Config) -> LiveB
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -1600,7 +2223,7 @@ def _eager_target_dllm_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -1680,7 +2303,7 @@ def _eager_target_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -1764,7 +2387,7 @@ def _eager_target_extend_in_two(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -1834,7 +2457,7 @@ def _eager_target_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none()
             | _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -1916,7 +2539,7 @@ def _eager_target_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBat
             st.none()
             | _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -2004,7 +2627,7 @@ def _eager_target_mixed(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -2084,7 +2707,7 @@ def _eager_target_split_prefill(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -2160,7 +2783,7 @@ def _eager_target_target_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -2199,12 +2822,15 @@ def eager_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBat
         raise unknown_mode(mode, "eager", served, place="specs/sglang/runners/eager.yaml:1")
     strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
         Mode.ADAPTIVE_DRAFT_EXTEND: _eager_draft_adaptive_draft_extend,
+        Mode.DFLASH_DRAFT: _eager_draft_dflash_draft,
         Mode.DRAFT_EXTEND: _eager_draft_draft_extend,
         Mode.EAGLE_DRAFT: _eager_draft_eagle_draft,
         Mode.EXTEND: _eager_draft_extend,
         Mode.FROZEN_KV_DRAFT: _eager_draft_frozen_kv_draft,
-        Mode.IDLE: _eager_draft_idle,
         Mode.IDLE_BESIDE_EXTEND: _eager_draft_idle_beside_extend,
+        Mode.IDLE_IN_CATCH_UP: _eager_draft_idle_in_catch_up,
+        Mode.IDLE_IN_DRAFT: _eager_draft_idle_in_draft,
+        Mode.IDLE_IN_FROZEN_DRAFT: _eager_draft_idle_in_frozen_draft,
     }
     return strategies[mode](config)
 
@@ -2262,7 +2888,83 @@ def _eager_draft_adaptive_draft_extend(draw: st.DrawFn, config: Config) -> LiveB
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+    )
+
+
+# specs/sglang/modes/dflash_draft.yaml:1
+@st.composite
+def _eager_draft_dflash_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/dflash_draft.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = eager_draft.live_dflash_draft(config, requests)
+    return LiveBatch(
+        mode=Mode.DFLASH_DRAFT,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)),
+        extend_prefix_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -2338,7 +3040,7 @@ def _eager_draft_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -2407,7 +3109,7 @@ def _eager_draft_eagle_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -2487,7 +3189,7 @@ def _eager_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -2556,77 +3258,7 @@ def _eager_draft_frozen_kv_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
-                0,
-                present(config.max_source_positions),
-            )
-        )
-        if config.is_encoder_decoder
-        else None,
-        mamba_track_indices=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
-        )
-        if config.tracks_mamba
-        else None,
-        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
-        if config.tracks_mamba
-        else None,
-        ngram_column_starts=draw(
-            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        )
-        if config.ngram_embedding
-        else None,
-        ngram_req_lens=draw(
-            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        )
-        if config.ngram_embedding
-        else None,
-    )
-
-
-# specs/sglang/modes/idle.yaml:1
-@st.composite
-def _eager_draft_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
-    rows = eager_draft.live_idle()
-    return LiveBatch(
-        mode=Mode.IDLE,
-        input_ids=draw(
-            st.none()
-            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
-        ),
-        positions=draw(
-            st.none()
-            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
-        out_cache_loc=draw(
-            st.none()
-            | _tensors(
-                (rows.tokens,),
                 (torch.int64, torch.int32),
-                1,
-                present(config.max_total_tokens_draft) + config.page_size - 1,
-            )
-        ),
-        mrope_positions=draw(
-            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
-        ),
-        req_pool_indices=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
-        ),
-        seq_lens=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
-        seq_lens_cpu=draw(
-            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
-        ),
-        encoder_lens=draw(
-            st.none()
-            | _tensors(
-                (rows.requests,),
-                (torch.int32, torch.int64),
                 0,
                 present(config.max_source_positions),
             )
@@ -2643,14 +3275,12 @@ def _eager_draft_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
         if config.tracks_mamba
         else None,
         ngram_column_starts=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
         if config.ngram_embedding
         else None,
         ngram_req_lens=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
         )
         if config.ngram_embedding
         else None,
@@ -2708,7 +3338,223 @@ def _eager_draft_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBatc
             st.none()
             | _tensors(
                 (rows.requests,),
-                (torch.int32, torch.int64),
+                (torch.int64, torch.int32),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
+        ngram_column_starts=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+    )
+
+
+# specs/sglang/modes/idle_in_catch_up.yaml:1
+@st.composite
+def _eager_draft_idle_in_catch_up(draw: st.DrawFn, config: Config) -> LiveBatch:
+    rows = eager_draft.live_idle_in_catch_up()
+    return LiveBatch(
+        mode=Mode.IDLE_IN_CATCH_UP,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            st.none()
+            | _tensors(
+                (rows.requests,),
+                (torch.int64, torch.int32),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
+        ngram_column_starts=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+    )
+
+
+# specs/sglang/modes/idle_in_draft.yaml:1
+@st.composite
+def _eager_draft_idle_in_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
+    rows = eager_draft.live_idle_in_draft()
+    return LiveBatch(
+        mode=Mode.IDLE_IN_DRAFT,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            st.none()
+            | _tensors(
+                (rows.requests,),
+                (torch.int64, torch.int32),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
+        ngram_column_starts=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+    )
+
+
+# specs/sglang/modes/idle_in_frozen_draft.yaml:1
+@st.composite
+def _eager_draft_idle_in_frozen_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
+    rows = eager_draft.live_idle_in_frozen_draft()
+    return LiveBatch(
+        mode=Mode.IDLE_IN_FROZEN_DRAFT,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            st.none()
+            | _tensors(
+                (rows.requests,),
+                (torch.int64, torch.int32),
                 0,
                 present(config.max_source_positions),
             )
@@ -2754,6 +3600,7 @@ def frozen_kv_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrate
     strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
         Mode.CAPTURE_FROZEN: _frozen_kv_graph_draft_capture_frozen,
         Mode.FROZEN_KV_DRAFT: _frozen_kv_graph_draft_frozen_kv_draft,
+        Mode.IDLE_IN_FROZEN_DRAFT: _frozen_kv_graph_draft_idle_in_frozen_draft,
     }
     return strategies[mode](config)
 
@@ -2858,6 +3705,58 @@ def _frozen_kv_graph_draft_frozen_kv_draft(draw: st.DrawFn, config: Config) -> L
     )
 
 
+# specs/sglang/modes/idle_in_frozen_draft.yaml:1
+@st.composite
+def _frozen_kv_graph_draft_idle_in_frozen_draft(draw: st.DrawFn, config: Config) -> LiveBatch:
+    rows = frozen_kv_graph_draft.live_idle_in_frozen_draft()
+    return LiveBatch(
+        mode=Mode.IDLE_IN_FROZEN_DRAFT,
+        positions=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        hidden_states=draw(
+            st.none()
+            | _tensors(
+                (
+                    rows.requests // present(config.speculative_eagle_topk),
+                    present(config.draft_input_size),
+                ),
+                (torch.float32,),
+                0,
+                1,
+            )
+        )
+        if config.has_frozen_graph
+        else None,
+        bonus_tokens=draw(
+            st.none()
+            | _tensors(
+                (rows.requests // present(config.speculative_eagle_topk),),
+                (torch.int64, torch.int32),
+                0,
+                config.vocab_size - 1,
+            )
+        )
+        if config.has_frozen_graph
+        else None,
+    )
+
+
 def multi_layer_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBatch]:
     """Legal live batches of one mode of the runner multi_layer_graph of worker draft.
 
@@ -2873,6 +3772,7 @@ def multi_layer_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStra
     strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
         Mode.CAPTURE_MULTI_LAYER: _multi_layer_graph_draft_capture_multi_layer,
         Mode.DRAFT_EXTEND: _multi_layer_graph_draft_draft_extend,
+        Mode.IDLE_IN_CATCH_UP: _multi_layer_graph_draft_idle_in_catch_up,
     }
     return strategies[mode](config)
 
@@ -2953,6 +3853,11 @@ def _multi_layer_graph_draft_capture_multi_layer(draw: st.DrawFn, config: Config
         temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1))
         if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
         else None,
+        sampling_seed=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904)
+        )
+        if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
+        else None,
     )
 
 
@@ -3030,6 +3935,101 @@ def _multi_layer_graph_draft_draft_extend(draw: st.DrawFn, config: Config) -> Li
         if config.has_multi_layer_graph
         else None,
         temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1))
+        if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
+        else None,
+        sampling_seed=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904)
+        )
+        if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
+        else None,
+    )
+
+
+# specs/sglang/modes/idle_in_catch_up.yaml:1
+@st.composite
+def _multi_layer_graph_draft_idle_in_catch_up(draw: st.DrawFn, config: Config) -> LiveBatch:
+    rows = multi_layer_graph_draft.live_idle_in_catch_up()
+    return LiveBatch(
+        mode=Mode.IDLE_IN_CATCH_UP,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        hidden_states=draw(
+            st.none()
+            | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        extend_seq_lens=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        num_correct_drafts=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        num_accept_tokens=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), -1, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        select_index=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647)
+        )
+        if config.catches_up_in_graphs
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        )
+        if config.catches_up_in_graphs and config.mamba_extra_buffer
+        else None,
+        seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.has_multi_layer_graph
+        else None,
+        seq_lens_cpu=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.has_multi_layer_graph
+        else None,
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        )
+        if config.has_multi_layer_graph
+        else None,
+        temperatures=draw(st.none() | _tensors((rows.requests, 1), (torch.float32,), 0, 1))
+        if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
+        else None,
+        sampling_seed=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, 4611686018427387904)
+        )
         if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
         else None,
     )

@@ -145,3 +145,18 @@ def test_the_exact_number_of_pages_is_enough(tmp_path: Path) -> None:
     exact = f"{rows} + (pool - {rows}) // page"
     (report,) = paged(tmp_path, exact).report.formulas
     assert report.of("decode").verdict == "proved"
+
+
+def test_a_waste_that_leaves_another_list_empty_is_left_open(tmp_path: Path) -> None:
+    engine = SMALL["engine.yaml"].replace(
+        "constraints:",
+        "  marks: {type: list, range: [1, 4], unit: requests, default: [4]}\nconstraints:",
+    )
+    kept = '  kept: "[mark for mark in marks if mark >= rows]"\n'
+    files = {**SMALL, "engine.yaml": engine + kept}
+    formula = "axis: requests, when: not padded, formula: rows + 1 if rows == 5 else rows"
+    found = audited(tmp_path, stating(f"{formula}, expect: proved", files=files))
+    (report,) = found.report.formulas
+    assert report.of("decode").verdict == "proved"
+    assert report.of("decode").wastes is None
+    assert report.wastes == ()

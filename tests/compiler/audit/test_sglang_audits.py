@@ -29,6 +29,7 @@ AUDITS = (
     "seed_merged",
     "sglang_0_5_23",
     "sglang_0_5_23_backends",
+    "sglang_0_5_23_eager_tables",
     "sglang_0_5_23_graphs",
 )
 

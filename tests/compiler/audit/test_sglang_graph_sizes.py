@@ -7,7 +7,7 @@ from math import prod
 
 import pytest
 
-from support.sglang_graphs import Buffer, GraphRow, TableRow, graph_rows, table_rows
+from support.sglang_graphs import Buffer, GraphRow, graph_rows
 from support.sglang_table import ROOT
 from ullage.audit.compared import expanded
 from ullage.bound.domain import for_worker
@@ -173,33 +173,10 @@ def test_the_most_rows_are_captured_even_between_two_steps(
     assert len(found) == count
 
 
-@pytest.mark.parametrize("row", table_rows(), ids=lambda row: f"{row.graphs.name}-{row.backend}")
-def test_tables_of_attention_backends_have_the_elements_of_the_table(
-    resolved: ResolvedSpec, row: TableRow
-) -> None:
-    audit = next(each for each in resolved.spec.audits if each.name == "sglang_0_5_23_backends")
-    values = complete(resolved, row.configuration())
-    stated = {each.target: each.formula for each in audit.formulas if each.worker == "target"}
-    found = {
-        slot: evaluate_integer(expanded(resolved, audit, "target", stated[slot]), values)
-        for slot in row.elements
-    }
-    assert found == dict(row.elements)
-
-
 def elements_of(resolved: ResolvedSpec, slot_name: str, values: Mapping[str, Value]) -> int:
     """The elements that a slot has, given its axes."""
     slot = next(each for each in resolved.spec.slots if each.name == slot_name)
     return prod(evaluate_integer(extent, values) for extent in slot.shape)
-
-
-def stated_for(
-    resolved: ResolvedSpec, worker: str, slot_name: str, values: Mapping[str, Value]
-) -> int:
-    """The elements that SGLang gives the slot."""
-    audit = next(each for each in resolved.spec.audits if each.name == "sglang_0_5_23_backends")
-    formulas = {each.target: each.formula for each in audit.formulas if each.worker == worker}
-    return evaluate_integer(expanded(resolved, audit, worker, formulas[slot_name]), values)
 
 
 def stated_by(resolved: ResolvedSpec, runner: str, target: str, values: Mapping[str, Value]) -> int:
@@ -207,46 +184,6 @@ def stated_by(resolved: ResolvedSpec, runner: str, target: str, values: Mapping[
     audit = next(each for each in resolved.spec.audits if each.name == AUDIT)
     found = next(each for each in audit.formulas if (each.runner, each.target) == (runner, target))
     return evaluate_integer(expanded(resolved, audit, found.worker, found.formula), values)
-
-
-def test_a_backend_that_counts_the_raw_pool_has_too_few_rows_for_an_aligned_graph(
-    resolved: ResolvedSpec,
-) -> None:
-    given: Mapping[str, Plain] = {
-        "max_running_requests": 3,
-        "enable_two_batch_overlap": True,
-        "enable_decode_graph": True,
-        "capture_requests": [4],
-        "attention_backend": "triton",
-    }
-    values = {**complete(resolved, given), "requests": 4, "tokens": 4}
-    assert values["captured"] == [4]
-    assert stated_for(resolved, "target", "triton_kv_indptr", values) == 4
-    assert elements_of(resolved, "triton_kv_indptr", values) == 5
-
-
-@pytest.mark.parametrize(
-    ("backend", "stated"), [("triton", 3 * (2 + 1)), ("flashinfer", 3 * (4 + 1))]
-)
-def test_branches_of_an_aligned_graph_are_more_than_a_pool_of_branches_aligned_later(
-    resolved: ResolvedSpec, backend: str, stated: int
-) -> None:
-    given: Mapping[str, Plain] = {
-        "max_running_requests": 1,
-        "tp_size": 2,
-        "moe_a2a_backend": "deepep",
-        "enable_two_batch_overlap": True,
-        "speculative_algorithm": "eagle",
-        "speculative_eagle_topk": 2,
-        "enable_decode_graph": True,
-        "capture_requests": [4],
-        "attention_backend": backend,
-    }
-    values = {**complete(resolved, given), "requests": 4, "tokens": 8}
-    assert values["captured_drafts"] == [4]
-    slot = f"{backend}_draft_kv_indptr"
-    assert stated_for(resolved, "draft", slot, values) == stated
-    assert elements_of(resolved, slot, values) == 3 * (8 + 1)
 
 
 DFLASH: Mapping[str, Plain] = {

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from support.bounds import Derived, derived
 from support.comparing import differences, false_witnesses
 from support.small_specs import mode_text, small
-from support.specs import Files
+from support.specs import Files, write_spec
+from ullage.analyse import analyse
+from ullage.expr.evaluate import evaluate_integer
+from ullage.expr.tree import Integer
 
 DECODE = mode_text(live={"rows": "1; cap"}, requests="rows", tokens="4 * rows")
 PREFILL = mode_text("prefill", live={"prompts": "1; 2"}, requests="prompts", tokens="3 * prompts")
@@ -87,3 +92,50 @@ def test_slack_of_an_axis_or_slot_holds_for_every_capacity_that_comes_of_it(tmp_
     (runner,) = found.problem.runners
     assert runner.slack["starts.0"] == "rows come in pairs"
     assert runner.slack["both.0"] == "a spare"
+
+
+@pytest.mark.parametrize(
+    ("shape", "capacity"),
+    [
+        ("requests + 1", 5),
+        ("2 * align_up(requests, 4) + 1", 9),
+        ("requests // 2", 2),
+        ("cap * tokens", 4 * 16),
+        ("max(requests, 2)", 4),
+        ("tokens if cap > 1 else 1", 16),
+    ],
+)
+def test_what_rises_with_one_axis_is_as_long_as_that_makes_it(
+    shape: str, capacity: int, tmp_path: Path
+) -> None:
+    analysis = analyse(write_spec(tmp_path, spec(slot("ids"), slot("table", f'"{shape}"'))))
+    (planned,) = analysis.plan.runners
+    (dimension,) = next(each for each in planned.slots if each.name == "table").dimensions
+    assert dimension.target == dimension.rises
+    assert evaluate_integer(dimension.capacity, {"cap": 4}) == capacity
+    assert {each.target for each in analysis.capacities.by_target} == {"requests", "tokens"}
+
+
+def test_what_rises_with_an_axis_is_as_long_as_the_modes_need_that_load_it(tmp_path: Path) -> None:
+    table = slot("table", "requests + 1", "prefill, verify")
+    analysis = analyse(write_spec(tmp_path, spec(slot("ids"), table)))
+    (planned,) = analysis.plan.runners
+    (dimension,) = next(each for each in planned.slots if each.name == "table").dimensions
+    assert (dimension.target, dimension.along) == ("table.0", "requests")
+    assert dimension.capacity == Integer(4)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        "requests + tokens",
+        "9 - min(requests, 9)",
+        "tokens // requests",
+        "requests - 1",
+    ],
+)
+def test_what_its_form_does_not_show_to_rise_with_one_axis_has_a_capacity_of_its_own(
+    shape: str, tmp_path: Path
+) -> None:
+    found = derived(tmp_path, spec(slot("ids"), slot("table", f'"{shape}"')))
+    assert dimensions(found)["table"] == ("table.0",)

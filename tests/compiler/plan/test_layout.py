@@ -64,12 +64,18 @@ def test_a_dimension_of_parameters_is_its_own_capacity(tiny_plan: Planned) -> No
     assert tiny_plan.slots()["live_count"].row_axis is None
 
 
-def test_a_compound_dimension_has_a_capacity_of_its_own(tmp_path: Path) -> None:
+def test_a_dimension_that_rises_with_an_axis_follows_its_capacity(tmp_path: Path) -> None:
     found = planned(tmp_path, with_shape("[requests * 2 + 1]"))
     (dimension,) = found.slots()["grid"].dimensions
-    assert (dimension.axis, dimension.target) == (None, "grid.0")
+    assert (dimension.axis, dimension.rises, dimension.target) == (None, "requests", "requests")
     assert spell(dimension.extent) == "padded_requests * 2 + 1"
     assert evaluate_integer(dimension.capacity, {"max_requests": 9, "step": 4}) == 25
+
+
+def test_a_dimension_over_two_axes_has_a_capacity_of_its_own(tmp_path: Path) -> None:
+    found = planned(tmp_path, with_shape("[requests * one + tokens]"))
+    (dimension,) = found.slots()["grid"].dimensions
+    assert (dimension.axis, dimension.rises, dimension.target) == (None, None, "grid.0")
 
 
 def test_a_dimension_over_live_variables_keeps_their_names(tmp_path: Path) -> None:

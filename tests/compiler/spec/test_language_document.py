@@ -25,6 +25,7 @@ SECTION_OF = {
     "Constraints": "constraints",
     "Transforms": "transforms",
     "Slots": "slots",
+    "Groups": "groups",
     "Readers": "readers",
     "Concurrent": "concurrent",
 }
@@ -48,6 +49,7 @@ parameters:
   attn_tp_size: {type: int, range: [1, 8], default: 1}
   cp_align: {type: int, range: [1, 8], default: 1}
 definitions:
+  one_request: {value: 1, unit: requests}
   token_per_request: {value: 1, unit: tokens/requests}
   speculative: speculative_algorithm != none
   has_draft_worker: speculative_algorithm == eagle

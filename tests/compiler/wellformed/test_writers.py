@@ -96,6 +96,24 @@ def test_a_mode_without_the_slot_needs_no_step_that_writes_it(tmp_path: Path) ->
     assert said(tmp_path, f"{LOAD}  - {{step: forward, modes: [decode]}}\n", slot) == ""
 
 
+def test_one_of_several_steps_writes_a_slot_in_each_runner(tmp_path: Path) -> None:
+    slot = SCORES.replace("forward}", "[replay, forward]}")
+    assert said(tmp_path, LOAD + FORWARD + SAMPLE, slot) == ""
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        (LOAD + SAMPLE, "is written by step 'replay' or 'forward', which runner 'eager' does not"),
+        (LOAD + SAMPLE + FORWARD, "before step 'forward' writes it in mode 'decode'"),
+    ],
+)
+def test_none_of_several_steps_is_named_for_a_runner_that_has_another(
+    steps: str, expected: str, tmp_path: Path
+) -> None:
+    assert expected in said(tmp_path, steps, SCORES.replace("forward}", "[replay, forward]}"))
+
+
 @pytest.mark.parametrize(
     ("keys", "expected"),
     [
