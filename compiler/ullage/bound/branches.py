@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from ullage.bound.eliminate import Peak
 from ullage.bound.problem import ModeProblem
+from ullage.expr.conditions import conjuncts
 from ullage.expr.simplify import fold
-from ullage.expr.tree import TRUE, Call, Conditional, Expr, Integer, Logical
+from ullage.expr.tree import Call, Conditional, Expr, Integer
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +68,3 @@ def first_that_applies(stated: list[Stated]) -> Expr:
 
 def where(formula: Expr, condition: Expr) -> Expr:
     return fold(Conditional(condition, formula, Integer(0)))
-
-
-def conjuncts(node: Expr) -> tuple[Expr, ...]:
-    if isinstance(node, Logical) and node.junction == "and":
-        return node.operands
-    return () if node == TRUE else (node,)

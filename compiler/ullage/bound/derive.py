@@ -9,7 +9,6 @@ from ullage.bound.branches import (
     Branch,
     Stated,
     breadth,
-    conjuncts,
     first_that_applies,
     largest,
     where,
@@ -22,6 +21,7 @@ from ullage.bound.search import Oracle, Search
 from ullage.bound.sound import SoundStep
 from ullage.bound.steps import Step
 from ullage.diagnostics.diagnostic import Collector
+from ullage.expr.conditions import conjuncts
 from ullage.expr.simplify import fold
 from ullage.expr.spell import spell
 from ullage.expr.tree import (

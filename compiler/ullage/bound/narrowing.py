@@ -11,10 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ullage.bound.derive import derive
-from ullage.bound.eligibility import conjuncts, couplings_of, leaves, merged
+from ullage.bound.eligibility import couplings_of, leaves
 from ullage.bound.problem import ModeProblem, Reach, Rewriting, RunnerProblem, Taken
 from ullage.bound.search import Oracle
 from ullage.diagnostics.diagnostic import Collector
+from ullage.expr.conditions import conjuncts, merged
 from ullage.expr.simplify import fold
 from ullage.expr.tree import (
     Binary,

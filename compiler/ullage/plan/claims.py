@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ullage.bound.branches import conjuncts
 from ullage.bound.problem import Live, ModeProblem, RunnerProblem
 from ullage.bound.relations import relations_of
 from ullage.counterexample.examples import Examples
+from ullage.expr.conditions import conjuncts
 from ullage.expr.simplify import fold
 from ullage.expr.tree import (
     FALSE,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ullage.bound.problem import RunnerProblem
 from ullage.diagnostics.diagnostic import Related
+from ullage.expr.conditions import conjuncts, merged
 from ullage.expr.simplify import fold
 from ullage.expr.spell import spell
 from ullage.expr.tree import (
@@ -55,12 +56,14 @@ class Values:
 
     def _given(self, planned: PlannedSlot) -> tuple[Expr, ...]:
         """Where the slot exists, and some batch may load it."""
-        modes = (mode.guard for mode in self.runner.modes if mode.name in planned.tails)
-        return tuple(
-            each
-            for each in (self.runner.guard, planned.guard, fold(disjunction(*modes)))
-            if each != TRUE
-        )
+        exists = (*conjuncts(self.runner.guard), *conjuncts(planned.guard))
+        ways = [
+            conjunction(*(each for each in conjuncts(mode.guard) if each not in exists))
+            for mode in self.runner.modes
+            if mode.name in planned.tails
+        ]
+        given = (self.runner.guard, planned.guard, fold(disjunction(*merged(ways))))
+        return tuple(each for each in given if each != TRUE)
 
     def _narrow(
         self, slot: Slot, planned: PlannedSlot, values: Range, written: Range, dtype: Dtype

@@ -708,8 +708,8 @@ class DecodeGraphTargetBatch:
     # specs/sglang/backends/sequences.yaml:31
     verify_mask: Tensor | None
     """[requests * target_width * mask_width], bool: which keys each token of a tree sees; loaded
-    in capture, target_verify; only where speculative and (attention_backend == fa3 or
-    attention_backend == fa4 or attention_backend == triton).
+    in adaptive_verify, capture, target_verify; only where speculative and (attention_backend
+    == fa3 or attention_backend == fa4 or attention_backend == triton).
     """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None

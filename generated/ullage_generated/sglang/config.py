@@ -2256,75 +2256,6 @@ class Config:
             "enable_two_batch_overlap",
             "hip",
             "speculative_algorithm",
-            "speculative_adaptive",
-            "speculative_num_draft_tokens",
-            "dllm_block_size",
-            "request_pool_size",
-            "enable_decode_graph",
-            "attention_backend",
-        ):
-            problems.attempt(
-                lambda: problems.constraint(
-                    not (
-                        self.enable_decode_graph
-                        and self.has_flashinfer
-                        and (
-                            (self.adaptive and self.enable_decode_graph)
-                            or self.enable_decode_graph
-                            or (not self.speculative and not self.dllm and self.enable_decode_graph)
-                            or (self.dllm and self.enable_decode_graph)
-                            or (self.speculative and not self.adaptive and self.enable_decode_graph)
-                        )
-                    )
-                    or self.most_keys <= 2147483647,
-                    "not (enable_decode_graph and has_flashinfer and (adaptive and "
-                    "enable_decode_graph or enable_decode_graph or not speculative and not "
-                    "dllm and enable_decode_graph or dllm and enable_decode_graph or "
-                    "speculative and not adaptive and enable_decode_graph)) or most_keys <= "
-                    "2147483647",
-                    "the values [0, most_keys] of 'flashinfer_kv_indptr' must fit int32",
-                    {
-                        "context_length": self.context_length,
-                        "tp_size": self.tp_size,
-                        "dp_size": self.dp_size,
-                        "attn_dp_size": self.attn_dp_size,
-                        "attn_cp_size": self.attn_cp_size,
-                        "enable_dp_attention": self.enable_dp_attention,
-                        "moe_a2a_backend": self.moe_a2a_backend,
-                        "moe_dense_tp_size": self.moe_dense_tp_size,
-                        "enable_dp_lm_head": self.enable_dp_lm_head,
-                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
-                        "elastic_world_expanded": self.elastic_world_expanded,
-                        "mori_receive_bound": self.mori_receive_bound,
-                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
-                        "hip": self.hip,
-                        "speculative_algorithm": self.speculative_algorithm,
-                        "speculative_adaptive": self.speculative_adaptive,
-                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
-                        "dllm_block_size": self.dllm_block_size,
-                        "request_pool_size": self.request_pool_size,
-                        "enable_decode_graph": self.enable_decode_graph,
-                        "attention_backend": self.attention_backend,
-                    },
-                    "specs/sglang/backends/flashinfer.yaml:16",
-                )
-            )
-        if problems.passed(
-            "context_length",
-            "tp_size",
-            "dp_size",
-            "attn_dp_size",
-            "attn_cp_size",
-            "enable_dp_attention",
-            "moe_a2a_backend",
-            "moe_dense_tp_size",
-            "enable_dp_lm_head",
-            "disable_attn_tp_gather",
-            "elastic_world_expanded",
-            "mori_receive_bound",
-            "enable_two_batch_overlap",
-            "hip",
-            "speculative_algorithm",
             "speculative_num_draft_tokens",
             "request_pool_size",
             "enable_decode_graph",
@@ -2332,23 +2263,9 @@ class Config:
         ):
             problems.attempt(
                 lambda: problems.constraint(
-                    not (
-                        self.has_draft_worker
-                        and self.has_block_graph
-                        and self.has_flashinfer
-                        and (
-                            (self.has_block_graph and self.has_draft_worker)
-                            or (
-                                self.speculative_algorithm == SpeculativeAlgorithm.DFLASH
-                                and self.has_draft_worker
-                                and self.has_block_graph
-                            )
-                        )
-                    )
+                    not (self.enable_decode_graph and self.has_flashinfer)
                     or self.most_keys <= 2147483647,
-                    "not (has_draft_worker and has_block_graph and has_flashinfer and "
-                    "(has_block_graph and has_draft_worker or speculative_algorithm == dflash"
-                    " and has_draft_worker and has_block_graph)) or most_keys <= 2147483647",
+                    "not (enable_decode_graph and has_flashinfer) or most_keys <= 2147483647",
                     "the values [0, most_keys] of 'flashinfer_kv_indptr' must fit int32",
                     {
                         "context_length": self.context_length,
@@ -2390,7 +2307,58 @@ class Config:
             "enable_two_batch_overlap",
             "hip",
             "speculative_algorithm",
-            "speculative_adaptive",
+            "speculative_num_draft_tokens",
+            "request_pool_size",
+            "enable_decode_graph",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (self.has_draft_worker and self.has_block_graph and self.has_flashinfer)
+                    or self.most_keys <= 2147483647,
+                    "not (has_draft_worker and has_block_graph and has_flashinfer) or "
+                    "most_keys <= 2147483647",
+                    "the values [0, most_keys] of 'flashinfer_kv_indptr' must fit int32",
+                    {
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/flashinfer.yaml:16",
+                )
+            )
+        if problems.passed(
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
             "speculative_num_draft_tokens",
             "enable_multi_layer_eagle",
             "request_pool_size",
@@ -2403,30 +2371,10 @@ class Config:
                         self.has_draft_worker
                         and self.has_draft_extend_graph
                         and self.has_flashinfer
-                        and (
-                            (self.has_draft_extend_graph and self.has_draft_worker)
-                            or (
-                                self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
-                                and not self.adaptive
-                                and self.has_draft_worker
-                                and self.has_draft_extend_graph
-                            )
-                            or (
-                                self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
-                                and not self.adaptive
-                                and self.require_mlp_sync
-                                and self.has_draft_worker
-                                and self.has_draft_extend_graph
-                            )
-                        )
                     )
                     or self.most_keys <= 2147483647,
-                    "not (has_draft_worker and has_draft_extend_graph and has_flashinfer and "
-                    "(has_draft_extend_graph and has_draft_worker or speculative_algorithm =="
-                    " eagle and not adaptive and has_draft_worker and has_draft_extend_graph "
-                    "or speculative_algorithm == eagle and not adaptive and require_mlp_sync "
-                    "and has_draft_worker and has_draft_extend_graph)) or most_keys <= "
-                    "2147483647",
+                    "not (has_draft_worker and has_draft_extend_graph and has_flashinfer) or "
+                    "most_keys <= 2147483647",
                     "the values [0, most_keys] of 'flashinfer_kv_indptr' must fit int32",
                     {
                         "context_length": self.context_length,
@@ -2444,7 +2392,6 @@ class Config:
                         "enable_two_batch_overlap": self.enable_two_batch_overlap,
                         "hip": self.hip,
                         "speculative_algorithm": self.speculative_algorithm,
-                        "speculative_adaptive": self.speculative_adaptive,
                         "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                         "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
                         "request_pool_size": self.request_pool_size,
@@ -2520,7 +2467,6 @@ class Config:
             "speculative_algorithm",
             "speculative_adaptive",
             "speculative_num_draft_tokens",
-            "dllm_block_size",
             "request_pool_size",
             "attention_backend",
         ):
@@ -2530,66 +2476,22 @@ class Config:
                         self.has_draft_worker
                         and self.has_flashinfer
                         and (
-                            (self.adaptive and self.has_draft_worker)
+                            self.adaptive
                             or (
-                                self.speculative_algorithm == SpeculativeAlgorithm.DFLASH
-                                and self.has_draft_worker
-                            )
-                            or (
-                                self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
-                                and not self.adaptive
-                                and self.has_draft_worker
-                            )
-                            or (
-                                self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
-                                and self.has_draft_worker
-                            )
-                            or (
-                                not self.dllm
-                                and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
-                                and self.has_draft_worker
-                            )
-                            or (
-                                self.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
-                                and self.has_draft_worker
-                            )
-                            or (
-                                not self.dllm
-                                and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
-                                and self.require_mlp_sync
-                                and self.has_draft_worker
-                            )
-                            or (
-                                self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
-                                and not self.adaptive
-                                and self.require_mlp_sync
-                                and self.has_draft_worker
-                            )
-                            or (
-                                self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
-                                and self.require_mlp_sync
-                                and self.has_draft_worker
-                            )
-                            or (
-                                self.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
-                                and self.require_mlp_sync
-                                and self.has_draft_worker
+                                self.speculative_algorithm
+                                in (
+                                    SpeculativeAlgorithm.DFLASH,
+                                    SpeculativeAlgorithm.FROZEN_KV_MTP,
+                                    SpeculativeAlgorithm.EAGLE,
+                                )
                             )
                         )
                     )
                     or self.most_keys <= 2147483647,
-                    "not (has_draft_worker and has_flashinfer and (adaptive and "
-                    "has_draft_worker or speculative_algorithm == dflash and has_draft_worker"
-                    " or speculative_algorithm == eagle and not adaptive and has_draft_worker"
-                    " or speculative_algorithm == eagle and has_draft_worker or not dllm and "
-                    "speculative_algorithm == eagle and has_draft_worker or "
-                    "speculative_algorithm == frozen_kv_mtp and has_draft_worker or not dllm "
-                    "and speculative_algorithm == eagle and require_mlp_sync and "
-                    "has_draft_worker or speculative_algorithm == eagle and not adaptive and "
-                    "require_mlp_sync and has_draft_worker or speculative_algorithm == eagle "
-                    "and require_mlp_sync and has_draft_worker or speculative_algorithm == "
-                    "frozen_kv_mtp and require_mlp_sync and has_draft_worker)) or most_keys "
-                    "<= 2147483647",
+                    "not (has_draft_worker and has_flashinfer and (adaptive or "
+                    "speculative_algorithm == dflash or speculative_algorithm == "
+                    "frozen_kv_mtp or speculative_algorithm == eagle)) or most_keys <= "
+                    "2147483647",
                     "the values [0, most_keys] of 'flashinfer_kv_indptr' must fit int32",
                     {
                         "context_length": self.context_length,
@@ -2609,7 +2511,6 @@ class Config:
                         "speculative_algorithm": self.speculative_algorithm,
                         "speculative_adaptive": self.speculative_adaptive,
                         "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
-                        "dllm_block_size": self.dllm_block_size,
                         "request_pool_size": self.request_pool_size,
                         "attention_backend": self.attention_backend,
                     },

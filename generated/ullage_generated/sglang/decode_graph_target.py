@@ -741,10 +741,12 @@ class DecodeGraphTargetRunner:
 
     def _load(self, live: LiveBatch, extents: Extents, copy: bool) -> DecodeGraphTargetBatch:
         match live.mode:
-            case Mode.ADAPTIVE_VERIFY | Mode.DECODE:
+            case Mode.ADAPTIVE_VERIFY:
                 return self._load_adaptive_verify(live, extents, copy)
             case Mode.CAPTURE:
                 return self._load_capturing(live, extents, copy)
+            case Mode.DECODE:
+                return self._load_decoding(live, extents, copy)
             case Mode.DLLM_EXTEND:
                 return self._load_dllm_extend(live, extents, copy)
             case Mode.IDLE:
@@ -1009,9 +1011,7 @@ class DecodeGraphTargetRunner:
                 )
             rows = live_decode(config, requests)
             if sources:
-                self._check_sources_adaptive_verify(
-                    live, rows, isinstance(pad, Offer) and pad.checked
-                )
+                self._check_sources_decoding(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
@@ -1690,7 +1690,7 @@ class DecodeGraphTargetRunner:
     def _load_adaptive_verify(
         self, live: LiveBatch, extents: Extents, copy: bool
     ) -> DecodeGraphTargetBatch:
-        """The slots of adaptive_verify, decode."""
+        """The slots of adaptive_verify."""
         config = self.config
         mode = live.mode.value
         rows, padded = extents.rows, extents.padded
@@ -1759,6 +1759,7 @@ class DecodeGraphTargetRunner:
                 gathered_tokens=padded.gathered_tokens,
                 flashinfer_workspace=views.flashinfer_workspace,
                 graph_input_embeds=views.graph_input_embeds,
+                verify_mask=views.verify_mask,
                 input_ids=input_ids,
                 positions=positions,
                 out_cache_loc=out_cache_loc,
@@ -1855,7 +1856,6 @@ class DecodeGraphTargetRunner:
                 triton_num_kv_splits=views.triton_num_kv_splits,
                 triton_attn_logits=views.triton_attn_logits,
                 triton_attn_lse=views.triton_attn_lse,
-                verify_mask=None,
                 aux_hidden_states=None,
                 custom_mask=None,
                 linear_next_token=None,
@@ -1872,6 +1872,7 @@ class DecodeGraphTargetRunner:
             self._poison_adaptive_verify(live)
         # specs/sglang/backends/flashinfer.yaml:67
         # specs/sglang/backends/prepared.yaml:3
+        # specs/sglang/backends/sequences.yaml:31
         # specs/sglang/slots.yaml:3
         if input_ids is not None:
             load_rows(views.input_ids, input_ids, rows.tokens, 0)
@@ -2031,6 +2032,7 @@ class DecodeGraphTargetRunner:
             gathered_tokens=padded.gathered_tokens,
             flashinfer_workspace=views.flashinfer_workspace,
             graph_input_embeds=views.graph_input_embeds,
+            verify_mask=views.verify_mask,
             input_ids=views.input_ids if input_ids is not None else None,
             positions=views.positions,
             out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
@@ -2107,7 +2109,6 @@ class DecodeGraphTargetRunner:
             triton_num_kv_splits=views.triton_num_kv_splits,
             triton_attn_logits=views.triton_attn_logits,
             triton_attn_lse=views.triton_attn_lse,
-            verify_mask=None,
             aux_hidden_states=None,
             custom_mask=None,
             linear_next_token=None,
@@ -2271,6 +2272,7 @@ class DecodeGraphTargetRunner:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
         poison_around(self.registry.flashinfer_workspace, None)
         poison_around(self.registry.graph_input_embeds, None)
+        poison_around(self.registry.verify_mask, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -2343,7 +2345,6 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.triton_num_kv_splits, None)
         poison_around(self.registry.triton_attn_logits, None)
         poison_around(self.registry.triton_attn_lse, None)
-        poison_around(self.registry.verify_mask, None)
         poison_around(self.registry.aux_hidden_states, None)
         poison_around(self.registry.custom_mask, None)
         poison_around(self.registry.linear_next_token, None)
@@ -3440,6 +3441,996 @@ class DecodeGraphTargetRunner:
         if batch.dllm_input_state is not None:
             require_unpoisoned(
                 mode, "dllm_input_state", batch.dllm_input_state, place="specs/sglang/slots.yaml:67"
+            )
+
+    def _check_sources_decoding(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+        """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
+        config = self.config
+        mode = live.mode.value
+        registry = self.registry
+        # specs/sglang/slots.yaml:3
+        if live.input_ids is not None:
+            check_source(
+                mode,
+                "input_ids",
+                live.input_ids,
+                shape=(rows.tokens,),
+                into=registry.input_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:3",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:6
+        if live.positions is not None or rows.tokens > 0:
+            check_source(
+                mode,
+                "positions",
+                live.positions,
+                shape=(rows.tokens,),
+                into=registry.positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:6",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:9
+        if live.out_cache_loc is not None:
+            check_source(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                shape=(rows.tokens,),
+                into=registry.out_cache_loc,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:9",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:15
+        if live.mrope_positions is not None:
+            check_source(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                shape=(3, rows.tokens),
+                into=registry.mrope_positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:15",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:18
+        if live.req_pool_indices is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                shape=(rows.requests,),
+                into=registry.req_pool_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:18",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:21
+        if live.seq_lens is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                shape=(rows.requests,),
+                into=registry.seq_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:21",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:24
+        if live.seq_lens_cpu is not None:
+            check_source(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                shape=(rows.requests,),
+                into=registry.seq_lens_cpu,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:24",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:36
+        if registry.encoder_lens is not None and (
+            live.encoder_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                shape=(rows.requests,),
+                into=registry.encoder_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:36",
+                accepts=(torch.int32, torch.int64),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:40
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_source(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                shape=(rows.requests,),
+                into=registry.mamba_track_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:40",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:43
+        if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+            check_source(
+                mode,
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                shape=(rows.requests,),
+                into=registry.mamba_track_mask,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:43",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:46
+        if registry.ngram_column_starts is not None and (
+            live.ngram_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:46",
+                accepts=(torch.int64,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:49
+        if registry.ngram_req_lens is not None and (
+            live.ngram_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:49",
+                accepts=(torch.int64,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:52
+        if registry.ngram_out_column_starts is not None and (
+            live.ngram_out_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_out_column_starts",
+                live.ngram_out_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_out_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:52",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:55
+        if registry.ngram_out_req_lens is not None and (
+            live.ngram_out_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_out_req_lens",
+                live.ngram_out_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_out_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:55",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:58
+        if registry.ngram_skip_update is not None and (
+            live.ngram_skip_update is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_skip_update",
+                live.ngram_skip_update,
+                shape=(rows.requests,),
+                into=registry.ngram_skip_update,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:58",
+            )
+        # specs/sglang/slots.yaml:61
+        if registry.canary_request_ids is not None and (
+            live.request_ids is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "canary_request_ids",
+                live.request_ids,
+                shape=(rows.requests,),
+                into=registry.canary_request_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:61",
+            )
+        # specs/sglang/slots.yaml:64
+        if registry.canary_bootstrap_rooms is not None and (
+            live.bootstrap_rooms is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "canary_bootstrap_rooms",
+                live.bootstrap_rooms,
+                shape=(rows.requests,),
+                into=registry.canary_bootstrap_rooms,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:64",
+            )
+        # specs/sglang/slots.yaml:67
+        if registry.dllm_input_state is not None and live.dllm_input_state is not None:
+            check_source(
+                mode,
+                "dllm_input_state",
+                live.dllm_input_state,
+                shape=(rows.tokens, config.hidden_size),
+                into=registry.dllm_input_state,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:67",
+            )
+        # specs/sglang/slots.yaml:86
+        if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
+            check_source(
+                mode,
+                "pipeline_hidden_states",
+                live.pipeline_hidden_states,
+                shape=(rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                into=registry.pipeline_hidden_states,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:86",
+            )
+        # specs/sglang/slots.yaml:89
+        if registry.pipeline_residual is not None and live.pipeline_residual is not None:
+            check_source(
+                mode,
+                "pipeline_residual",
+                live.pipeline_residual,
+                shape=(rows.proxy_tokens, config.hidden_size),
+                into=registry.pipeline_residual,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:89",
+            )
+        if self.debug.values:
+            self._check_values_decoding(live, mode)
+
+    def _load_decoding(
+        self, live: LiveBatch, extents: Extents, copy: bool
+    ) -> DecodeGraphTargetBatch:
+        """The slots of decode."""
+        config = self.config
+        mode = live.mode.value
+        rows, padded = extents.rows, extents.padded
+        views = self._views_of(padded)
+        input_ids = live.input_ids
+        positions = live.positions
+        out_cache_loc = live.out_cache_loc
+        mrope_positions = live.mrope_positions
+        req_pool_indices = live.req_pool_indices
+        seq_lens = live.seq_lens
+        seq_lens_cpu = live.seq_lens_cpu
+        encoder_lens = None if views.encoder_lens is None else live.encoder_lens
+        mamba_track_indices = (
+            None if views.mamba_track_indices is None else live.mamba_track_indices
+        )
+        mamba_track_mask = None if views.mamba_track_mask is None else live.mamba_track_mask
+        ngram_column_starts = (
+            None if views.ngram_column_starts is None else live.ngram_column_starts
+        )
+        ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
+        ngram_out_column_starts = (
+            None if views.ngram_out_column_starts is None else live.ngram_out_column_starts
+        )
+        ngram_out_req_lens = None if views.ngram_out_req_lens is None else live.ngram_out_req_lens
+        ngram_skip_update = None if views.ngram_skip_update is None else live.ngram_skip_update
+        canary_request_ids = None if views.canary_request_ids is None else live.request_ids
+        canary_bootstrap_rooms = (
+            None if views.canary_bootstrap_rooms is None else live.bootstrap_rooms
+        )
+        dllm_input_state = None if views.dllm_input_state is None else live.dllm_input_state
+        pipeline_hidden_states = (
+            None if views.pipeline_hidden_states is None else live.pipeline_hidden_states
+        )
+        pipeline_residual = None if views.pipeline_residual is None else live.pipeline_residual
+        if not copy:
+            if rows.brought != padded.brought:
+                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
+                raise BatchError(
+                    "U716",
+                    mode,
+                    "copy=False",
+                    problem,
+                    place="specs/sglang/runners/decode_graph.yaml:1",
+                )
+            return DecodeGraphTargetBatch(
+                mode=live.mode,
+                live_requests=rows.requests,
+                requests=padded.requests,
+                live_tokens=rows.tokens,
+                tokens=padded.tokens,
+                live_graph_requests=rows.graph_requests,
+                graph_requests=padded.graph_requests,
+                live_graph_tokens=rows.graph_tokens,
+                graph_tokens=padded.graph_tokens,
+                live_split_tokens=rows.split_tokens,
+                split_tokens=padded.split_tokens,
+                live_first_tokens=rows.first_tokens,
+                first_tokens=padded.first_tokens,
+                live_second_tokens=rows.second_tokens,
+                second_tokens=padded.second_tokens,
+                live_context_tokens=rows.context_tokens,
+                context_tokens=padded.context_tokens,
+                live_proxy_tokens=rows.proxy_tokens,
+                proxy_tokens=padded.proxy_tokens,
+                live_gathered_tokens=rows.gathered_tokens,
+                gathered_tokens=padded.gathered_tokens,
+                flashinfer_workspace=views.flashinfer_workspace,
+                graph_input_embeds=views.graph_input_embeds,
+                input_ids=input_ids,
+                positions=positions,
+                out_cache_loc=out_cache_loc,
+                mrope_positions=mrope_positions,
+                req_pool_indices=req_pool_indices,
+                seq_lens=seq_lens,
+                seq_lens_cpu=seq_lens_cpu,
+                encoder_lens=encoder_lens,
+                mamba_track_indices=mamba_track_indices,
+                mamba_track_mask=mamba_track_mask,
+                ngram_column_starts=ngram_column_starts,
+                ngram_req_lens=ngram_req_lens,
+                ngram_out_column_starts=ngram_out_column_starts,
+                ngram_out_req_lens=ngram_out_req_lens,
+                ngram_skip_update=ngram_skip_update,
+                canary_request_ids=canary_request_ids,
+                canary_bootstrap_rooms=canary_bootstrap_rooms,
+                dllm_input_state=dllm_input_state,
+                global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
+                global_num_tokens_for_logprob=torch.full_like(
+                    views.global_num_tokens_for_logprob, padded.tokens
+                ),
+                graph_logits=views.graph_logits,
+                pipeline_hidden_states=pipeline_hidden_states,
+                pipeline_residual=pipeline_residual,
+                num_token_non_padded=None
+                if views.num_token_non_padded is None
+                else torch.full_like(
+                    views.num_token_non_padded,
+                    max(
+                        0,
+                        min(
+                            rows.tokens
+                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                            padded.tokens // config.attn_tp_size,
+                        ),
+                    )
+                    if config.routes_shares
+                    else rows.tokens,
+                ),
+                first_num_token_non_padded=None
+                if views.first_num_token_non_padded is None
+                else torch.full_like(
+                    views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens)
+                ),
+                second_num_token_non_padded=None
+                if views.second_num_token_non_padded is None
+                else torch.full_like(
+                    views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
+                ),
+                dsa_page_table=views.dsa_page_table,
+                dsa_cache_seqlens=views.dsa_cache_seqlens,
+                dsa_kv_indptr=views.dsa_kv_indptr,
+                dsa_kv_indices=views.dsa_kv_indices,
+                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+                flashinfer_last_page_len=views.flashinfer_last_page_len,
+                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+                flashinfer_kv_indices=views.flashinfer_kv_indices,
+                flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+                flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+                flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+                flashinfer_custom_mask=views.flashinfer_custom_mask,
+                linear_state_indices=views.linear_state_indices,
+                linear_query_start=views.linear_query_start,
+                linear_verify_indices=views.linear_verify_indices,
+                mla_kv_indptr=views.mla_kv_indptr,
+                mla_qo_indptr=views.mla_qo_indptr,
+                mla_kv_indices=views.mla_kv_indices,
+                mla_kv_lens=views.mla_kv_lens,
+                mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+                mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+                mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+                mla_block_table=views.mla_block_table,
+                mla_padded_q=views.mla_padded_q,
+                mla_unpadded_output=views.mla_unpadded_output,
+                page_table=views.page_table,
+                window_page_table=views.window_page_table,
+                encoder_page_table=views.encoder_page_table,
+                cache_seqlens=views.cache_seqlens,
+                cu_seqlens_q=views.cu_seqlens_q,
+                cu_seqlens_k=views.cu_seqlens_k,
+                scheduler_metadata=views.scheduler_metadata,
+                strided_indices=views.strided_indices,
+                all_token_page_table=views.all_token_page_table,
+                triton_kv_indptr=views.triton_kv_indptr,
+                triton_window_kv_indptr=views.triton_window_kv_indptr,
+                triton_qo_indptr=views.triton_qo_indptr,
+                triton_mask_indptr=views.triton_mask_indptr,
+                triton_kv_indices=views.triton_kv_indices,
+                triton_window_kv_indices=views.triton_window_kv_indices,
+                triton_window_cache_loc=views.triton_window_cache_loc,
+                triton_num_kv_splits=views.triton_num_kv_splits,
+                triton_attn_logits=views.triton_attn_logits,
+                triton_attn_lse=views.triton_attn_lse,
+                verify_mask=None,
+                aux_hidden_states=None,
+                custom_mask=None,
+                linear_next_token=None,
+                linear_next_sibling=None,
+                linear_parent=None,
+                tree_page_table=None,
+                tree_cache_seqlens=None,
+                tree_window_page_table=None,
+                input_embeds=live.input_embeds,
+            )
+        if self.debug.claims:
+            self.registry.regions.claim()
+        if self.debug.poison:
+            self._poison_decoding(live)
+        # specs/sglang/backends/flashinfer.yaml:67
+        # specs/sglang/backends/prepared.yaml:3
+        # specs/sglang/slots.yaml:3
+        if input_ids is not None:
+            load_rows(views.input_ids, input_ids, rows.tokens, 0)
+        # specs/sglang/slots.yaml:6
+        load_rows(views.positions, positions, rows.tokens, 0)
+        # specs/sglang/slots.yaml:9
+        if out_cache_loc is not None:
+            load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
+        # specs/sglang/slots.yaml:15
+        if mrope_positions is not None:
+            load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
+        # specs/sglang/slots.yaml:18
+        load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
+        # specs/sglang/slots.yaml:21
+        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
+        # specs/sglang/slots.yaml:24
+        if seq_lens_cpu is not None:
+            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
+        # specs/sglang/slots.yaml:36
+        if views.encoder_lens is not None:
+            load_rows(
+                views.encoder_lens,
+                encoder_lens,
+                rows.requests,
+                present(config.max_source_positions),
+            )
+        # specs/sglang/slots.yaml:40
+        if views.mamba_track_indices is not None and mamba_track_indices is not None:
+            load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
+        # specs/sglang/slots.yaml:43
+        if views.mamba_track_mask is not None and mamba_track_mask is not None:
+            load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
+        # specs/sglang/slots.yaml:46
+        if views.ngram_column_starts is not None:
+            load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
+        # specs/sglang/slots.yaml:49
+        if views.ngram_req_lens is not None:
+            load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
+        # specs/sglang/slots.yaml:52
+        if views.ngram_out_column_starts is not None:
+            load_rows(views.ngram_out_column_starts, ngram_out_column_starts, rows.requests, None)
+        # specs/sglang/slots.yaml:55
+        if views.ngram_out_req_lens is not None:
+            load_rows(views.ngram_out_req_lens, ngram_out_req_lens, rows.requests, None)
+        # specs/sglang/slots.yaml:58
+        if views.ngram_skip_update is not None:
+            load_rows(views.ngram_skip_update, ngram_skip_update, rows.requests, None)
+        # specs/sglang/slots.yaml:61
+        if views.canary_request_ids is not None:
+            load_rows(views.canary_request_ids, canary_request_ids, rows.requests, 0)
+        # specs/sglang/slots.yaml:64
+        if views.canary_bootstrap_rooms is not None:
+            load_rows(views.canary_bootstrap_rooms, canary_bootstrap_rooms, rows.requests, -1)
+        # specs/sglang/slots.yaml:67
+        if views.dllm_input_state is not None and dllm_input_state is not None:
+            load_rows(views.dllm_input_state, dllm_input_state, rows.tokens, None)
+        # specs/sglang/slots.yaml:74
+        write_scalar(views.global_num_tokens, padded.tokens)
+        # specs/sglang/slots.yaml:77
+        write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
+        # specs/sglang/slots.yaml:83
+        # specs/sglang/slots.yaml:86
+        if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
+            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.proxy_tokens, None)
+        # specs/sglang/slots.yaml:89
+        if views.pipeline_residual is not None and pipeline_residual is not None:
+            load_rows(views.pipeline_residual, pipeline_residual, rows.proxy_tokens, None)
+        # specs/sglang/slots.yaml:316
+        if views.num_token_non_padded is not None:
+            write_scalar(
+                views.num_token_non_padded,
+                max(
+                    0,
+                    min(
+                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                        padded.tokens // config.attn_tp_size,
+                    ),
+                )
+                if config.routes_shares
+                else rows.tokens,
+            )
+        # specs/sglang/slots.yaml:326
+        if views.first_num_token_non_padded is not None:
+            write_scalar(views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens))
+        # specs/sglang/slots.yaml:329
+        if views.second_num_token_non_padded is not None:
+            write_scalar(
+                views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
+            )
+        # specs/sglang/backends/dsa.yaml:15
+        # specs/sglang/backends/dsa.yaml:18
+        # specs/sglang/backends/dsa.yaml:20
+        # specs/sglang/backends/dsa.yaml:23
+        # specs/sglang/backends/flashinfer.yaml:16
+        # specs/sglang/backends/flashinfer.yaml:19
+        # specs/sglang/backends/flashinfer.yaml:21
+        # specs/sglang/backends/flashinfer.yaml:23
+        # specs/sglang/backends/flashinfer.yaml:26
+        # specs/sglang/backends/flashinfer.yaml:35
+        # specs/sglang/backends/flashinfer.yaml:38
+        # specs/sglang/backends/flashinfer.yaml:41
+        # specs/sglang/backends/flashinfer.yaml:45
+        # specs/sglang/backends/flashinfer.yaml:48
+        # specs/sglang/backends/hybrid_linear.yaml:8
+        # specs/sglang/backends/hybrid_linear.yaml:11
+        # specs/sglang/backends/hybrid_linear.yaml:13
+        # specs/sglang/backends/mla.yaml:19
+        # specs/sglang/backends/mla.yaml:22
+        # specs/sglang/backends/mla.yaml:30
+        # specs/sglang/backends/mla.yaml:33
+        # specs/sglang/backends/mla.yaml:34
+        # specs/sglang/backends/mla.yaml:37
+        # specs/sglang/backends/mla.yaml:40
+        # specs/sglang/backends/mla.yaml:48
+        # specs/sglang/backends/mla.yaml:51
+        # specs/sglang/backends/mla.yaml:54
+        # specs/sglang/backends/page_tables.yaml:20
+        # specs/sglang/backends/page_tables.yaml:22
+        # specs/sglang/backends/page_tables.yaml:25
+        # specs/sglang/backends/page_tables.yaml:28
+        # specs/sglang/backends/page_tables.yaml:30
+        # specs/sglang/backends/page_tables.yaml:33
+        # specs/sglang/backends/page_tables.yaml:35
+        # specs/sglang/backends/page_tables.yaml:38
+        # specs/sglang/backends/page_tables.yaml:65
+        # specs/sglang/backends/triton.yaml:11
+        # specs/sglang/backends/triton.yaml:14
+        # specs/sglang/backends/triton.yaml:17
+        # specs/sglang/backends/triton.yaml:19
+        # specs/sglang/backends/triton.yaml:27
+        # specs/sglang/backends/triton.yaml:31
+        # specs/sglang/backends/triton.yaml:35
+        # specs/sglang/backends/triton.yaml:39
+        # specs/sglang/backends/triton.yaml:59
+        # specs/sglang/backends/triton.yaml:62
+        batch = DecodeGraphTargetBatch(
+            mode=live.mode,
+            live_requests=rows.requests,
+            requests=padded.requests,
+            live_tokens=rows.tokens,
+            tokens=padded.tokens,
+            live_graph_requests=rows.graph_requests,
+            graph_requests=padded.graph_requests,
+            live_graph_tokens=rows.graph_tokens,
+            graph_tokens=padded.graph_tokens,
+            live_split_tokens=rows.split_tokens,
+            split_tokens=padded.split_tokens,
+            live_first_tokens=rows.first_tokens,
+            first_tokens=padded.first_tokens,
+            live_second_tokens=rows.second_tokens,
+            second_tokens=padded.second_tokens,
+            live_context_tokens=rows.context_tokens,
+            context_tokens=padded.context_tokens,
+            live_proxy_tokens=rows.proxy_tokens,
+            proxy_tokens=padded.proxy_tokens,
+            live_gathered_tokens=rows.gathered_tokens,
+            gathered_tokens=padded.gathered_tokens,
+            flashinfer_workspace=views.flashinfer_workspace,
+            graph_input_embeds=views.graph_input_embeds,
+            input_ids=views.input_ids if input_ids is not None else None,
+            positions=views.positions,
+            out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
+            mrope_positions=views.mrope_positions if mrope_positions is not None else None,
+            req_pool_indices=views.req_pool_indices,
+            seq_lens=views.seq_lens,
+            seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
+            encoder_lens=views.encoder_lens,
+            mamba_track_indices=views.mamba_track_indices
+            if mamba_track_indices is not None
+            else None,
+            mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
+            ngram_column_starts=views.ngram_column_starts,
+            ngram_req_lens=views.ngram_req_lens,
+            ngram_out_column_starts=views.ngram_out_column_starts,
+            ngram_out_req_lens=views.ngram_out_req_lens,
+            ngram_skip_update=views.ngram_skip_update,
+            canary_request_ids=views.canary_request_ids,
+            canary_bootstrap_rooms=views.canary_bootstrap_rooms,
+            dllm_input_state=views.dllm_input_state if dllm_input_state is not None else None,
+            global_num_tokens=views.global_num_tokens,
+            global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
+            graph_logits=views.graph_logits,
+            pipeline_hidden_states=views.pipeline_hidden_states
+            if pipeline_hidden_states is not None
+            else None,
+            pipeline_residual=views.pipeline_residual if pipeline_residual is not None else None,
+            num_token_non_padded=views.num_token_non_padded,
+            first_num_token_non_padded=views.first_num_token_non_padded,
+            second_num_token_non_padded=views.second_num_token_non_padded,
+            dsa_page_table=views.dsa_page_table,
+            dsa_cache_seqlens=views.dsa_cache_seqlens,
+            dsa_kv_indptr=views.dsa_kv_indptr,
+            dsa_kv_indices=views.dsa_kv_indices,
+            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            flashinfer_kv_indices=views.flashinfer_kv_indices,
+            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            linear_state_indices=views.linear_state_indices,
+            linear_query_start=views.linear_query_start,
+            linear_verify_indices=views.linear_verify_indices,
+            mla_kv_indptr=views.mla_kv_indptr,
+            mla_qo_indptr=views.mla_qo_indptr,
+            mla_kv_indices=views.mla_kv_indices,
+            mla_kv_lens=views.mla_kv_lens,
+            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+            mla_block_table=views.mla_block_table,
+            mla_padded_q=views.mla_padded_q,
+            mla_unpadded_output=views.mla_unpadded_output,
+            page_table=views.page_table,
+            window_page_table=views.window_page_table,
+            encoder_page_table=views.encoder_page_table,
+            cache_seqlens=views.cache_seqlens,
+            cu_seqlens_q=views.cu_seqlens_q,
+            cu_seqlens_k=views.cu_seqlens_k,
+            scheduler_metadata=views.scheduler_metadata,
+            strided_indices=views.strided_indices,
+            all_token_page_table=views.all_token_page_table,
+            triton_kv_indptr=views.triton_kv_indptr,
+            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_qo_indptr=views.triton_qo_indptr,
+            triton_mask_indptr=views.triton_mask_indptr,
+            triton_kv_indices=views.triton_kv_indices,
+            triton_window_kv_indices=views.triton_window_kv_indices,
+            triton_window_cache_loc=views.triton_window_cache_loc,
+            triton_num_kv_splits=views.triton_num_kv_splits,
+            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_lse=views.triton_attn_lse,
+            verify_mask=None,
+            aux_hidden_states=None,
+            custom_mask=None,
+            linear_next_token=None,
+            linear_next_sibling=None,
+            linear_parent=None,
+            tree_page_table=None,
+            tree_cache_seqlens=None,
+            tree_window_page_table=None,
+            input_embeds=live.input_embeds,
+        )
+        if self.debug.poison:
+            self._require_unpoisoned_decoding(batch, mode)
+        if self.debug.canaries:
+            self.registry.regions.check_canaries()
+        return batch
+
+    def _check_values_decoding(self, live: LiveBatch, mode: str) -> None:
+        """Debug mode: every element of every source is in its range."""
+        config = self.config
+        registry = self.registry
+        if live.input_ids is not None:
+            check_values(
+                mode,
+                "input_ids",
+                live.input_ids,
+                0,
+                config.vocab_size - 1,
+                place="specs/sglang/slots.yaml:3",
+            )
+        if live.positions is not None:
+            check_values(
+                mode,
+                "positions",
+                live.positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:6",
+            )
+        if live.out_cache_loc is not None:
+            check_values(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                1,
+                config.max_total_tokens_target + config.page_size - 1,
+                place="specs/sglang/slots.yaml:9",
+            )
+        if live.mrope_positions is not None:
+            check_values(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:15",
+            )
+        if live.req_pool_indices is not None:
+            check_values(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                0,
+                config.request_pool_size,
+                place="specs/sglang/slots.yaml:18",
+            )
+        if live.seq_lens is not None:
+            check_values(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:21",
+            )
+        if live.seq_lens_cpu is not None:
+            check_values(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:24",
+            )
+        if registry.encoder_lens is not None and live.encoder_lens is not None:
+            check_values(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                0,
+                present(config.max_source_positions),
+                place="specs/sglang/slots.yaml:36",
+            )
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_values(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                0,
+                present(config.mamba_cache_size),
+                place="specs/sglang/slots.yaml:40",
+            )
+        if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
+            check_values(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:46",
+            )
+        if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:49",
+            )
+        if (
+            registry.ngram_out_column_starts is not None
+            and live.ngram_out_column_starts is not None
+        ):
+            check_values(
+                mode,
+                "ngram_out_column_starts",
+                live.ngram_out_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:52",
+            )
+        if registry.ngram_out_req_lens is not None and live.ngram_out_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_out_req_lens",
+                live.ngram_out_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:55",
+            )
+        if registry.canary_request_ids is not None and live.request_ids is not None:
+            check_values(
+                mode,
+                "canary_request_ids",
+                live.request_ids,
+                0,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:61",
+            )
+        if registry.canary_bootstrap_rooms is not None and live.bootstrap_rooms is not None:
+            check_values(
+                mode,
+                "canary_bootstrap_rooms",
+                live.bootstrap_rooms,
+                -1,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:64",
+            )
+
+    def _poison_decoding(self, live: LiveBatch) -> None:
+        """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.flashinfer_workspace, None)
+        poison_around(self.registry.graph_input_embeds, None)
+        poison_around(self.registry.input_ids, live.input_ids)
+        poison_around(self.registry.positions, live.positions)
+        poison_around(self.registry.out_cache_loc, live.out_cache_loc)
+        poison_around(self.registry.mrope_positions, live.mrope_positions)
+        poison_around(self.registry.req_pool_indices, live.req_pool_indices)
+        poison_around(self.registry.seq_lens, live.seq_lens)
+        poison_around(self.registry.seq_lens_cpu, live.seq_lens_cpu)
+        poison_around(self.registry.encoder_lens, live.encoder_lens)
+        poison_around(self.registry.mamba_track_indices, live.mamba_track_indices)
+        poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
+        poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
+        poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
+        poison_around(self.registry.ngram_out_column_starts, live.ngram_out_column_starts)
+        poison_around(self.registry.ngram_out_req_lens, live.ngram_out_req_lens)
+        poison_around(self.registry.ngram_skip_update, live.ngram_skip_update)
+        poison_around(self.registry.canary_request_ids, live.request_ids)
+        poison_around(self.registry.canary_bootstrap_rooms, live.bootstrap_rooms)
+        poison_around(self.registry.dllm_input_state, live.dllm_input_state)
+        poison_around(self.registry.global_num_tokens, None)
+        poison_around(self.registry.global_num_tokens_for_logprob, None)
+        poison_around(self.registry.graph_logits, None)
+        poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
+        poison_around(self.registry.pipeline_residual, live.pipeline_residual)
+        poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.first_num_token_non_padded, None)
+        poison_around(self.registry.second_num_token_non_padded, None)
+        poison_around(self.registry.dsa_page_table, None)
+        poison_around(self.registry.dsa_cache_seqlens, None)
+        poison_around(self.registry.dsa_kv_indptr, None)
+        poison_around(self.registry.dsa_kv_indices, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_second_kv_indptr, None)
+        poison_around(self.registry.flashinfer_second_qo_indptr, None)
+        poison_around(self.registry.flashinfer_kv_indices, None)
+        poison_around(self.registry.flashinfer_second_kv_indices, None)
+        poison_around(self.registry.flashinfer_window_cache_loc, None)
+        poison_around(self.registry.flashinfer_mask_indptr, None)
+        poison_around(self.registry.flashinfer_custom_mask, None)
+        poison_around(self.registry.linear_state_indices, None)
+        poison_around(self.registry.linear_query_start, None)
+        poison_around(self.registry.linear_verify_indices, None)
+        poison_around(self.registry.mla_kv_indptr, None)
+        poison_around(self.registry.mla_qo_indptr, None)
+        poison_around(self.registry.mla_kv_indices, None)
+        poison_around(self.registry.mla_kv_lens, None)
+        poison_around(self.registry.mla_kv_indptr_cpu, None)
+        poison_around(self.registry.mla_qo_indptr_cpu, None)
+        poison_around(self.registry.mla_kv_lens_cpu, None)
+        poison_around(self.registry.mla_block_table, None)
+        poison_around(self.registry.mla_padded_q, None)
+        poison_around(self.registry.mla_unpadded_output, None)
+        poison_around(self.registry.page_table, None)
+        poison_around(self.registry.window_page_table, None)
+        poison_around(self.registry.encoder_page_table, None)
+        poison_around(self.registry.cache_seqlens, None)
+        poison_around(self.registry.cu_seqlens_q, None)
+        poison_around(self.registry.cu_seqlens_k, None)
+        poison_around(self.registry.scheduler_metadata, None)
+        poison_around(self.registry.strided_indices, None)
+        poison_around(self.registry.all_token_page_table, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_window_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
+        poison_around(self.registry.triton_kv_indices, None)
+        poison_around(self.registry.triton_window_kv_indices, None)
+        poison_around(self.registry.triton_window_cache_loc, None)
+        poison_around(self.registry.triton_num_kv_splits, None)
+        poison_around(self.registry.triton_attn_logits, None)
+        poison_around(self.registry.triton_attn_lse, None)
+        poison_around(self.registry.verify_mask, None)
+        poison_around(self.registry.aux_hidden_states, None)
+        poison_around(self.registry.custom_mask, None)
+        poison_around(self.registry.linear_next_token, None)
+        poison_around(self.registry.linear_next_sibling, None)
+        poison_around(self.registry.linear_parent, None)
+        poison_around(self.registry.tree_page_table, None)
+        poison_around(self.registry.tree_cache_seqlens, None)
+        poison_around(self.registry.tree_window_page_table, None)
+
+    def _require_unpoisoned_decoding(self, batch: DecodeGraphTargetBatch, mode: str) -> None:
+        """Debug mode: readers of padded rows find none that nobody wrote."""
+        if batch.input_ids is not None:
+            require_unpoisoned(
+                mode, "input_ids", batch.input_ids, place="specs/sglang/slots.yaml:3"
+            )
+        if batch.positions is not None:
+            require_unpoisoned(
+                mode, "positions", batch.positions, place="specs/sglang/slots.yaml:6"
+            )
+        if batch.out_cache_loc is not None:
+            require_unpoisoned(
+                mode, "out_cache_loc", batch.out_cache_loc, place="specs/sglang/slots.yaml:9"
+            )
+        if batch.mrope_positions is not None:
+            require_unpoisoned(
+                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
+            )
+        if batch.req_pool_indices is not None:
+            require_unpoisoned(
+                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
+            )
+        if batch.seq_lens is not None:
+            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
+        if batch.seq_lens_cpu is not None:
+            require_unpoisoned(
+                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
+            )
+        if batch.encoder_lens is not None:
+            require_unpoisoned(
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
+            )
+        if batch.mamba_track_indices is not None:
+            require_unpoisoned(
+                mode,
+                "mamba_track_indices",
+                batch.mamba_track_indices,
+                place="specs/sglang/slots.yaml:40",
+            )
+        if batch.mamba_track_mask is not None:
+            require_unpoisoned(
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+            )
+        if batch.canary_request_ids is not None:
+            require_unpoisoned(
+                mode,
+                "canary_request_ids",
+                batch.canary_request_ids,
+                place="specs/sglang/slots.yaml:61",
+            )
+        if batch.canary_bootstrap_rooms is not None:
+            require_unpoisoned(
+                mode,
+                "canary_bootstrap_rooms",
+                batch.canary_bootstrap_rooms,
+                place="specs/sglang/slots.yaml:64",
             )
 
     def _check_sources_dllm_extend(self, live: LiveBatch, rows: Rows, known: bool) -> None:

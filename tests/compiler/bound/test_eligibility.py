@@ -11,9 +11,10 @@ from support.bounds import certified, defined, derived, number, read, refusal, s
 from support.sluice import SLUICE
 from support.specs import edited, with_file
 from ullage.bound.capacities import Capacities
-from ullage.bound.eligibility import couplings_of, hoisted, leaves, merged, solved, split
+from ullage.bound.eligibility import couplings_of, hoisted, leaves, solved, split
 from ullage.bound.problem import ModeProblem, Problem, Rewriting
 from ullage.bound.relations import Relation, in_case
+from ullage.expr.conditions import merged
 from ullage.expr.spell import spell
 from ullage.expr.tree import TRUE, Integer
 from ullage.prove.checker import Checker
