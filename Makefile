@@ -45,7 +45,7 @@ $(STAMP):
 	@touch $@
 
 compile: install  ## compile specs/sglang into generated/
-	$(ULLAGE) compile $(SPECS) --out $(OUT) $(ARGS)
+	$(ULLAGE) compile $(SPECS) --out $(OUT)
 
 check: install  ## fail if generated/ is not what the specs say
 	$(ULLAGE) compile $(SPECS) --out $(OUT) --check
