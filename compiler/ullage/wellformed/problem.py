@@ -38,7 +38,6 @@ from ullage.wellformed.fields import check_fields
 from ullage.wellformed.leavings import check_leavings
 from ullage.wellformed.occurrence import check_occurrence
 from ullage.wellformed.orders import check_orders
-from ullage.wellformed.paddings import check_paddings
 from ullage.wellformed.promises import check_promises
 from ullage.wellformed.ranges import check_ranges
 from ullage.wellformed.readers import check_readers
@@ -71,7 +70,6 @@ def check_problem(
         check_rounds(resolved, solver, collector)
         check_skips(resolved, solver, collector)
         check_orders(resolved, solver, collector)
-        check_paddings(resolved, problem, solver, collector)
         check_fields(resolved.spec, collector)
         check_readers(resolved, collector)
         check_writers(resolved, collector)

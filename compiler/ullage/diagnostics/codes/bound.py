@@ -61,12 +61,4 @@ CODES: Final = (
         "ranks: dp_size - 1",
         "Count the own rank, or raise the lower end of the range that the number follows from.",
     ),
-    Code(
-        "U411",
-        "fewer rows than a batch brings",
-        "What a pipeline leaves of an axis is what a runner computes, so that it is never less "
-        "than the rows that the batch brings.",
-        "tokens: tokens // tp_size * tp_size",
-        "Pad upwards, as align_up and next_in do, and count what the pipeline pads to in the axis.",
-    ),
 )
