@@ -27,9 +27,8 @@ def part_of(specs: Path, runners: Collection[str], into: Path) -> Path:
         if "mode" in content and not served & {content["mode"], *_listed(content["family"])}
     }
     for path, content in contents.items():
-        if not _names(content) <= set(runners) or content.get("mode") in lost:
-            path.unlink()
-        elif content.keys() == {"slots"} and not slots & content["slots"].keys():
+        others = content.keys() == {"slots"} and not slots & content["slots"].keys()
+        if others or not _names(content) <= set(runners) or content.get("mode") in lost:
             path.unlink()
         elif "runner" not in content and "slots" in content:
             for slot in content["slots"].values():
