@@ -28,6 +28,23 @@ from ullage.memory import Memory
 
 SGLANG = Path(__file__).parents[2] / "specs" / "sglang"
 
+AUDITED = (
+    "review_dflash_verify",
+    "review_dllm_block",
+    "review_draft_expansion",
+    "review_dynamic_chunking",
+    "review_frozen_kv_topk",
+    "review_mlp_sync",
+    "seed_excerpt",
+    "seed_merged",
+    "sglang_0_5_23",
+    "sglang_0_5_23_graphs",
+)
+"""The audits that tests decide: those of tables of backends would take as long as all other tests.
+
+`ullage audit specs/sglang` decides these as well.
+"""
+
 _FOLDER = "ULLAGE_TESTS_SHARED"
 
 
@@ -61,13 +78,13 @@ def sglang() -> Analysis:
 
 
 def sglang_audit(only: Collection[str] | None = None) -> AuditReport:
-    """The verdicts on what SGLang states: on all of it, or by the audits of some names."""
+    """The verdicts on what SGLang states in the audits of some names, else in all of `AUDITED`."""
     if only is None:
-        _ask("audit")
-    return audited(sglang(), only=only, memory=shared_memory())
+        _ask("audit", *(option for name in AUDITED for option in ("--only", name)))
+    return audited(sglang(), only=AUDITED if only is None else only, memory=shared_memory())
 
 
-def _ask(command: str) -> None:
+def _ask(command: str, *options: str) -> None:
     """Have a command fill the cache, in the first process that asks; others wait for it.
 
     A process without the threads of a test runner, which it can share out to others.
@@ -78,7 +95,7 @@ def _ask(command: str) -> None:
             environment = {**os.environ, "ULLAGE_CACHE_DIR": str(shared_cache())}
             environment.pop("ULLAGE_NO_CACHE", None)
             subprocess.run(
-                [sys.executable, "-m", "ullage", command, str(SGLANG), "--json"],
+                [sys.executable, "-m", "ullage", command, str(SGLANG), "--json", *options],
                 env=environment,
                 stdout=subprocess.DEVNULL,
                 check=True,

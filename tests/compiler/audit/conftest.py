@@ -11,5 +11,5 @@ from support.shared import sglang_audit
 
 @pytest.fixture(scope="session")
 def sglang() -> Audited:
-    """SGLang's specs with the verdicts of all their audits."""
+    """SGLang's specs with the verdicts of the audits that tests decide."""
     return Audited(analysis(), sglang_audit())
