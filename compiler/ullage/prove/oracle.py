@@ -26,7 +26,7 @@ from ullage.expr.tree import (
 )
 from ullage.prove.solver import Solver
 
-SAMPLES_OF_A_MODE = 8
+SAMPLES_OF_A_MODE = 20
 TRIES = 60
 SEED = 20
 ENOUGH = 24
