@@ -122,7 +122,12 @@ def check_round_trip(spec: Spec) -> Spec:
 
 @pytest.mark.slow
 def test_the_spec_of_sglang_survives() -> None:
-    assert references(check_round_trip(sglang())) == references(sglang())
+    """But for groups, of which runners name the slots then."""
+
+    def named(spec: Spec) -> frozenset[tuple[str, str, str]]:
+        return frozenset(each for each in references(spec) if each[0] != "slot or group")
+
+    assert named(check_round_trip(sglang())) == named(sglang())
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -199,6 +204,7 @@ NOT_WRITTEN = {
     "place": "where something is written is up to the writer",
     "digest": "of the texts, not of what they say",
     "references": "repeat names that the records hold",
+    "groups": "are written as the slots that they hold",
 }
 RECORDS = tuple(
     record
