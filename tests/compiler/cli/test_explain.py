@@ -72,7 +72,8 @@ def test_an_idle_rank_shows_only_what_its_extent_rests_on(ullage: Run) -> None:
     here = ullage(*arguments, "--config", one_rank).out
     assert "requests@" not in here
     assert (
-        "not in this configuration: adaptive_draft_extend, frozen_kv_draft, idle_beside_extend\n"
+        "not in this configuration: adaptive_draft_extend, dflash_draft, frozen_kv_draft, "
+        "idle_beside_extend,\n  idle_in_catch_up, idle_in_draft, idle_in_frozen_draft\n"
     ) in here
     assert "    max_running_requests\n    = 64\n" in here
 
