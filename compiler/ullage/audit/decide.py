@@ -1,4 +1,4 @@
-"""Decides stated formulas mode by mode: a proof, or every kind of batch that does not fit."""
+"""Decides stated formulas: one proof for all modes, or in each a proof or all that does not fit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ullage.audit.counterexamples import counterexample
 from ullage.audit.expectation import diagnostics_of, without_verdict
 from ullage.audit.guards import Narrowing, Switch, switches_of
 from ullage.audit.model import AuditReport, Counterexample, FormulaReport, ModeVerdict
-from ullage.audit.soundness import checked, prove
+from ullage.audit.soundness import checked, prove, within
 from ullage.audit.stated import Question, questions
 from ullage.audit.waste import Engine, Wastes, samples_of
 from ullage.bound.domain import for_worker
@@ -50,11 +50,45 @@ def audit(
     solver = Solver(engine.domain)
     asked = [each for each in questions(analysis, solver) if each.audit in wanted]
     known = memory.about(engine)
-    decisions = _decisions(engine, solver, asked, progress, mapped, known)
-    reports = _reports(engine, solver, asked, decisions, mapped, known)
+    progress("comparing formulas with the capacities")
+    large = _large(solver, asked, mapped, known)
+    rest = [each for each, within in zip(asked, large, strict=True) if within.step is None]
+    decisions = _decisions(engine, solver, rest, progress, mapped, known)
+    found = [
+        _Answered(each, within.step, tuple(decisions.get(_key(each, m), _FITS) for m in each.modes))
+        for each, within in zip(asked, large, strict=True)
+    ]
+    reports = _reports(engine, solver, found, mapped, known)
     differing = (each for report in reports for each in diagnostics_of(report))
     unanswered = without_verdict(wanted, asked)
     return AuditReport(tuple(reports), (*differing, *unanswered))
+
+
+@dataclass(frozen=True, slots=True)
+class _Within:
+    """A proof that whatever is within the capacities is within a formula, if there is one."""
+
+    step: Step | None
+
+
+def _large(
+    solver: Solver, asked: Sequence[Question], mapped: Mapper, memory: Memory
+) -> list[_Within]:
+    """Which formulas are no less than the capacities; without samples, since most of them are."""
+
+    def answer(question: Question) -> _Within:
+        oracle = Oracle(solver.apart(), ())
+        found = _Within(within(question, oracle))
+        oracle.solver.forget()
+        return found
+
+    return memory.answers(_Within, answer, asked, _compared, mapped)
+
+
+def _compared(question: Question) -> tuple[object, ...]:
+    """What it depends on whether a formula is no less than the capacity."""
+    sides = question.limited, question.capacity, question.formula
+    return *sides, question.given, question.proved
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +134,7 @@ def _decisions(
         count, claim, question = of
         subject = f"{question.runner.name}.{question.stated.target} in {claim.mode.name}"
         progress(f"{count} of {len(counted)}: {question.audit.name}, {subject}")
-        oracle = Oracles(solver.apart()).of(claim.runner)
+        oracle = Oracle(solver.apart(), ())
         found = _Mode(engine, oracle, claim).decision()
         oracle.solver.forget()
         return found
@@ -126,30 +160,31 @@ class _Decision:
     proof: Step | None
 
 
+_FITS = _Decision((), True, None)
+"""Of each mode where the formula is no less than the capacity."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Answered:
-    """A question, and what was found out about each of its modes."""
+    """A question, and what was found out about it and each of its modes."""
 
     question: Question
+    within: Step | None
     decisions: tuple[_Decision, ...]
 
 
 def _reports(
     engine: Engine,
     solver: Solver,
-    asked: Sequence[Question],
-    decisions: Mapping[_Key, _Decision],
+    answered: Sequence[_Answered],
     mapped: Mapper,
     memory: Memory,
 ) -> list[FormulaReport]:
     """The verdicts on all formulas, with what they waste."""
-    answered = [
-        _Answered(each, tuple(decisions[_key(each, mode)] for mode in each.modes)) for each in asked
-    ]
-    samples = tuple(samples_of(engine)) if asked else ()
+    samples = tuple(samples_of(engine)) if answered else ()
 
     def report(of: _Answered) -> FormulaReport:
-        oracle = Oracles(solver.apart()).of(of.question.runner)
+        oracle = Oracle(solver.apart(), ())
         found = _report(of, Wastes(engine, oracle, samples))
         oracle.solver.forget()
         return found
@@ -169,22 +204,23 @@ def _report(answered: _Answered, wastes: Wastes) -> FormulaReport:
         question.formula,
         question.capacity,
         question.stated.expect,
-        tuple(_verdict(question, mode, found, wastes) for mode, found in modes),
+        tuple(_verdict(answered, mode, found, wastes) for mode, found in modes),
         wastes.of(question),
+        answered.within,
         question.stated.place,
     )
 
 
 def _verdict(
-    question: Question, mode: ModeProblem, found: _Decision, wastes: Wastes
+    answered: _Answered, mode: ModeProblem, found: _Decision, wastes: Wastes
 ) -> ModeVerdict:
-    sound = found.proof is not None
+    sound = answered.within is not None or found.proof is not None
     return ModeVerdict(
         mode.name,
         "overflows" if found.counterexamples else "proved" if sound else "undecided",
         found.counterexamples,
         found.complete,
-        wastes.in_mode(question, mode) if sound else False,
+        wastes.in_mode(answered.question, mode) if sound else False,
         found.proof,
     )
 

@@ -73,7 +73,7 @@ class ModeVerdict:
     `counterexamples` are of different causes, the guards of each excluded in the search for the
     next; `complete` says that no other cause is left. `wastes`: it is enough, and more than the
     derived capacity in some configuration in which the mode occurs; None where that is not known.
-    `proof` claims extent <= formula where the verdict is `proved`.
+    `proof` claims extent <= formula where that is `proved` of this mode alone.
     """
 
     mode: str
@@ -94,6 +94,8 @@ class FormulaReport:
     """One stated formula of one runner and worker, against the capacity derived for `target`.
 
     `when`: for which configurations it is stated; `modes` are those that can occur in them.
+    `within` claims that whatever is within the capacities is within the formula too, where that
+    was found; no mode needs a proof of its own then.
     """
 
     audit: str
@@ -105,6 +107,7 @@ class FormulaReport:
     expect: tuple[tuple[str, str], ...]
     modes: tuple[ModeVerdict, ...]
     wastes: tuple[Waste, ...]
+    within: Step | None
     place: Place
 
     @property

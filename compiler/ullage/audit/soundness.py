@@ -1,10 +1,11 @@
-"""Proofs that a stated formula is enough for every batch of one mode."""
+"""Proofs that a stated formula is enough: for all that is within the capacities, or in one mode."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
 
+from ullage.audit.stated import Question
 from ullage.bound.search import Search
 from ullage.bound.steps import Step
 from ullage.expr.simplify import fold
@@ -72,6 +73,27 @@ def _factored(node: Expr) -> Iterator[Step]:
                     yield Step("chain", node, scaled, links)
         case _:
             return
+
+
+def within(question: Question, oracle: Oracle) -> Step | None:
+    """A checked proof that all amounts within the capacities are within the formula as well.
+
+    What is proved of the capacities then holds of the formula, in every mode. None where no proof
+    was found, or where the capacities are not proved themselves.
+    """
+    if not question.proved:
+        return None
+    search, known = AuditSearch(oracle, question.given), (question.runner.guard, question.guard)
+    capacity, formula = question.capacity, question.formula
+    first = search.at_most(question.limited, capacity)
+    rest = first and (
+        prove(capacity, formula, known, oracle, known=conjunction(*known))
+        or checked(Step("leaf", capacity, formula), (capacity, formula), known, oracle.solver)
+    )
+    if first is None or rest is None:
+        return None
+    step = Step("chain", question.limited, formula, (first, rest))
+    return checked(step, (question.limited, formula), question.given, oracle.solver)
 
 
 def prove(

@@ -10,7 +10,17 @@ from ullage.analysis import Analysis
 from ullage.audit.compared import Compared, compared
 from ullage.bound.problem import ModeProblem, RunnerProblem
 from ullage.expr.simplify import fold
-from ullage.expr.tree import Binary, Call, Conditional, Expr, Integer, conjunction, free_names
+from ullage.expr.tree import (
+    Binary,
+    Call,
+    Comparison,
+    Conditional,
+    Expr,
+    Integer,
+    Name,
+    conjunction,
+    free_names,
+)
 from ullage.plan.model import Dimension, PlannedRunner
 from ullage.prove.solver import Solver
 from ullage.spec.stated import Audit, StatedFormula
@@ -22,8 +32,9 @@ class Question:
 
     `formula` and `capacity` are over parameters, each of `extents` over those and the live
     variables of its mode; each of `attained` is what a batch really comes to, where its extent also
-    stands for what cannot be. `guard` is where there is something to compare, and `somewhere` where
-    one of the modes occurs as well.
+    stands for what cannot be. `limited` is the same size where each capacity that it rests on is
+    an amount that `limits` keep within it. `guard` is where there is something to compare, and
+    `somewhere` where one of the modes occurs as well.
     """
 
     audit: Audit
@@ -38,6 +49,14 @@ class Question:
     modes: tuple[ModeProblem, ...]
     extents: Mapping[str, Expr]
     attained: Mapping[str, Expr]
+    limited: Expr
+    limits: tuple[Expr, ...]
+    proved: bool
+
+    @property
+    def given(self) -> tuple[Expr, ...]:
+        """What holds of all amounts that are compared."""
+        return self.runner.guard, self.guard, *self.limits
 
 
 def questions(analysis: Analysis, solver: Solver) -> tuple[Question, ...]:
@@ -52,12 +71,14 @@ def _question(analysis: Analysis, each: Compared) -> Question:
     planned = next(other for other in analysis.plan.runners if other.name == runner.name)
     slot = next((other for other in planned.slots if other.name == target), None)
     if slot is None:
+        targets: tuple[str, ...] = (target,)
         capacity = analysis.capacities.of(runner.name, target).formula
 
         def size(extents: Mapping[str, Expr]) -> Expr:
             return extents[target]
     else:
         sides = slot.dimensions
+        targets = tuple(dict.fromkeys(side.target for side in sides if side.target is not None))
         capacity = functools.reduce(_times, (side.capacity for side in sides))
 
         def size(extents: Mapping[str, Expr]) -> Expr:
@@ -76,7 +97,21 @@ def _question(analysis: Analysis, each: Compared) -> Question:
         each.modes,
         {mode.name: size(mode.extents) for mode in each.modes},
         {mode.name: _attained(mode, size) for mode in each.modes},
+        size({name: _amount(name) for name in targets}),
+        tuple(limit for name in targets for limit in _limits(analysis, runner.name, name)),
+        all(analysis.certificate.of(runner.name, name).sound for name in targets),
     )
+
+
+def _amount(target: str) -> Name:
+    """What stands for any extent of a target."""
+    return Name(f"any {target}")
+
+
+def _limits(analysis: Analysis, runner: str, target: str) -> tuple[Expr, Expr]:
+    capacity = analysis.capacities.of(runner, target).formula
+    amount = _amount(target)
+    return Comparison("<=", Integer(0), amount), Comparison("<=", amount, capacity)
 
 
 def _attained(mode: ModeProblem, size: Callable[[Mapping[str, Expr]], Expr]) -> Expr:

@@ -51,7 +51,8 @@ class Wastes:
     engine: Engine
     oracle: Oracle
     samples: tuple[Sample, ...]
-    known: dict[tuple[str, Expr, Expr, Expr], Waste | bool | None] = field(default_factory=dict)
+    _finders: dict[tuple[Expr, ...], Finder] = field(default_factory=dict)
+    _proved: dict[tuple[Expr, Expr], bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.shower = Shower(self.engine.resolved, self.engine.domain)
@@ -60,8 +61,8 @@ class Wastes:
         """The first waste, and the worst of the others; empty where none is known."""
         found = list(self._sampled(question, question.somewhere))
         if not found:
-            smallest = self._searched(question, question.somewhere)
-            return (smallest,) if isinstance(smallest, Waste) else ()
+            smallest = self._searched(question)
+            return (smallest,) if smallest else ()
         worst = max(found, key=lambda waste: (waste.bytes, waste.rows))
         more = (worst.bytes, worst.rows) > (found[0].bytes, found[0].rows)
         return (found[0], worst) if more else (found[0],)
@@ -71,8 +72,13 @@ class Wastes:
         where = conjunction(mode.guard, question.guard)
         if next(self._sampled(question, where), None) is not None:
             return True
-        found = self._searched(question, where)
-        return found if found is None or isinstance(found, bool) else True
+        finder = self._finder(question)
+        if finder.near((mode.guard,)):
+            return True
+        if self._no_more(question, where):
+            return False
+        answer = finder.find((mode.guard,)).kind
+        return None if answer == "unknown" else answer == "found"
 
     def _sampled(self, question: Question, where: Expr) -> Iterator[Waste]:
         for sample in self.samples:
@@ -83,29 +89,37 @@ class Wastes:
                 if waste is not None:
                     yield waste
 
-    def _searched(self, question: Question, where: Expr) -> Waste | bool | None:
-        """The least configuration that wastes; False if there is none, None if that is open."""
-        key = (question.runner.name, question.formula, question.capacity, where)
-        if key not in self.known:
-            self.known[key] = self._search(question, where)
-        return self.known[key]
-
-    def _search(self, question: Question, where: Expr) -> Waste | bool | None:
-        guard = conjunction(question.runner.guard, where)
-        formula, capacity = question.formula, question.capacity
-        if prove(formula, capacity, (guard,), self.oracle, known=guard) is not None:
-            return False
-        wasteful = (guard, Comparison("<", capacity, formula))
-        finder = Finder(self.oracle.solver, self._space(question, wasteful))
-        answer = finder.find()
-        smallest = finder.smallest() if answer.kind == "found" else None
+    def _searched(self, question: Question) -> Waste | None:
+        """The least configuration that wastes, where there is one and it is found."""
+        finder, where = self._finder(question), (question.somewhere,)
+        if not finder.near(where) and self._no_more(question, question.guard):
+            return None
+        smallest = finder.smallest(where)
         if smallest is None:
-            return False if answer.kind == "none" else None
+            return None
         try:
             found = self.shower.configuration(smallest.assignment)
         except DiagnosticError:
             return None  # a list that the numbers do not rest on may have been left empty
         return self._waste(question, SMALLEST, found)
+
+    def _finder(self, question: Question) -> Finder:
+        """Finds configurations where the formula is stated and gives more than is needed."""
+        guard = conjunction(question.runner.guard, question.guard)
+        wasteful = (guard, Comparison("<", question.capacity, question.formula))
+        if wasteful not in self._finders:
+            space = self._space(question, wasteful)
+            self._finders[wasteful] = Finder(self.oracle.solver, space)
+        return self._finders[wasteful]
+
+    def _no_more(self, question: Question, where: Expr) -> bool:
+        """Whether it is proved that the formula gives no more than the capacity."""
+        guard = conjunction(question.runner.guard, where)
+        formula, capacity = question.formula, question.capacity
+        if (guard, formula) not in self._proved:
+            step = prove(formula, capacity, (guard,), self.oracle, known=guard)
+            self._proved[guard, formula] = step is not None
+        return self._proved[guard, formula]
 
     def _space(self, question: Question, conditions: tuple[Expr, ...]) -> Space:
         domain = self.engine.domain

@@ -81,9 +81,9 @@ class Finder:
         self._add_axioms()
         self.space = self._exact((condition,))
 
-    def near(self) -> bool:
+    def near(self, conditions: Sequence[Expr] = ()) -> bool:
         """Whether there is an assignment so near that it is found at once."""
-        return self.ask((), LIMITS[0], thorough=False).kind == "found"
+        return self.ask(conditions, LIMITS[0], thorough=False).kind == "found"
 
     def find(self, conditions: Sequence[Expr] = ()) -> Answer:
         """Some assignment that satisfies the conditions, small if there is a small one."""
