@@ -69,7 +69,7 @@ UNDERSIZED = {
 @pytest.mark.parametrize("finding", UNDERSIZED)
 def test_an_audit_finds_the_batch_that_does_not_fit(finding: str) -> None:
     found = UNDERSIZED[finding]
-    report = sglang_audit(only=(found.audit,))
+    report = sglang_audit()
     formula = Audited(sglang(), report).formula(found.audit, found.runner, found.axis)
     verdict = formula.of(found.mode)
     assert verdict.verdict == "overflows"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ullage.analysis import Analysis
@@ -24,7 +24,7 @@ from ullage.counterexample.space import Space, members_of
 from ullage.expr.tree import Comparison, Expr, conjunction, negation
 from ullage.memory import NOTHING, Memory
 from ullage.processes import Mapper, in_turn
-from ullage.prove.oracle import Oracle, Oracles
+from ullage.prove.oracle import Oracle
 from ullage.prove.solver import Solver
 
 Progress = Callable[[str], None]
@@ -248,6 +248,16 @@ class _Mode:
             (self.mode.guard, claim.guard, *self.batches.conditions, too_large),
             members_of(resolved, domain, worker, self.batches.live),
         )
+        couplings = (each.claim for each in self.mode.couplings)
+        above = Comparison("<", self.formula, self.extent)
+        counted = {each.name for each in self.batches.live}
+        self.beyond = Space(
+            domain,
+            self.mode.live,
+            (self.mode.guard, claim.guard, *couplings, above),
+            {},
+            frozenset(each.name for each in self.mode.live) - counted,
+        )
 
     @property
     def exact(self) -> bool:
@@ -257,18 +267,21 @@ class _Mode:
     def decision(self) -> _Decision:
         """A proof, or the counterexamples of all causes that were found."""
         finder = Finder(self.solver, self.space)
+        beyond = None if self.exact else Finder(self.solver, self.beyond)
         found: list[Counterexample] = []
         excluded: tuple[Expr, ...] = ()
         while len(found) < ROUNDS:
-            if not finder.near():
+            if finder.near() is None:
                 proof = self._proof(excluded)
                 if proof is not None:
                     return _Decision(tuple(found), True, None if found else proof)
+                if found and beyond is not None:
+                    return _Decision(tuple(found), beyond.excludes((), thorough=False), None)
                 answer = finder.find()
                 if answer.kind != "found":
                     certain = answer.kind == "none" and self.exact
                     return _Decision(tuple(found), certain, None)
-            cause = self._cause(finder)
+            cause = self._cause(finder, beyond)
             if cause is None:
                 break
             found.append(cause.counterexample)
@@ -276,7 +289,8 @@ class _Mode:
                 return _Decision(tuple(found), True, None)
             unless = negation(conjunction(*(each.on for each in cause.switches)))
             excluded = (*excluded, unless)
-            finder.require(unless)
+            for each in filter(None, (finder, beyond)):
+                each.require(unless)
         return _Decision(tuple(found), False, None)
 
     def _proof(self, more: tuple[Expr, ...]) -> Step | None:
@@ -287,8 +301,11 @@ class _Mode:
             step = checked(Step("leaf", *claim), claim, given, self.solver)
         return step
 
-    def _cause(self, finder: Finder) -> _Cause | None:
-        """The smallest batch that overflows with the fewest switches on."""
+    def _cause(self, finder: Finder, beyond: Finder | None) -> _Cause | None:
+        """The smallest batch that overflows with the fewest switches on.
+
+        `beyond` has all batches that overflow, and others that cannot be: what it excludes counts.
+        """
         narrowing = Narrowing(finder)
         guards = narrowing.needed(self.switches)
         smallest = finder.smallest(narrowing.off)
@@ -304,9 +321,18 @@ class _Mode:
             (self.attained, self.formula),
             tuple(each.label for each in guards),
             tuple(each.label for each in raised),
-            smallest.minimal and narrowing.certain and self.exact,
+            smallest.minimal and narrowing.certain
+            if beyond is None
+            else _is_least(beyond, narrowing.off, guards or raised, smallest.size),
         )
         return _Cause(shown, guards or raised)
+
+
+def _is_least(beyond: Finder, off: Sequence[Expr], switches: Iterable[Switch], size: int) -> bool:
+    """Whether nothing smaller overflows, nor anything with one of the switches off."""
+    return beyond.excludes(off, size - 1) and all(
+        beyond.excludes((*off, each.off)) for each in switches
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,12 +73,16 @@ class Wastes:
         if next(self._sampled(question, where), None) is not None:
             return True
         finder = self._finder(question)
-        if finder.near((mode.guard,)):
+        found = finder.near((mode.guard,))
+        if found is None:
+            if self._no_more(question, where):
+                return False
+            if finder.find((mode.guard,)).kind == "none":
+                return False
+        elif self._shown(question, found):
             return True
-        if self._no_more(question, where):
-            return False
-        answer = finder.find((mode.guard,)).kind
-        return None if answer == "unknown" else answer == "found"
+        smallest = finder.smallest((mode.guard,))
+        return True if smallest and self._shown(question, smallest.assignment) else None
 
     def _sampled(self, question: Question, where: Expr) -> Iterator[Waste]:
         for sample in self.samples:
@@ -92,15 +96,17 @@ class Wastes:
     def _searched(self, question: Question) -> Waste | None:
         """The least configuration that wastes, where there is one and it is found."""
         finder, where = self._finder(question), (question.somewhere,)
-        if not finder.near(where) and self._no_more(question, question.guard):
+        if finder.near(where) is None and self._no_more(question, question.guard):
             return None
         smallest = finder.smallest(where)
-        if smallest is None:
-            return None
+        return self._shown(question, smallest.assignment) if smallest else None
+
+    def _shown(self, question: Question, assignment: Assignment) -> Waste | None:
+        """The waste of a configuration; None if one of its lists was left empty."""
         try:
-            found = self.shower.configuration(smallest.assignment)
+            found = self.shower.configuration(assignment)
         except DiagnosticError:
-            return None  # a list that the numbers do not rest on may have been left empty
+            return None
         return self._waste(question, SMALLEST, found)
 
     def _finder(self, question: Question) -> Finder:

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import z3
 
 from ullage.bound.problem import Definition, Variable
-from ullage.counterexample.realised import is_derived
 from ullage.counterexample.space import Assignment, Space, Value
 from ullage.expr.evaluate import EvaluationError, evaluate_integer
 from ullage.expr.tree import Call, Expr, Function, Integer, Name, free_names
@@ -81,9 +80,15 @@ class Finder:
         self._add_axioms()
         self.space = self._exact((condition,))
 
-    def near(self, conditions: Sequence[Expr] = ()) -> bool:
-        """Whether there is an assignment so near that it is found at once."""
-        return self.ask(conditions, LIMITS[0], thorough=False).kind == "found"
+    def near(self, conditions: Sequence[Expr] = ()) -> Assignment | None:
+        """An assignment so near that it is found at once, if there is one."""
+        return self.ask(conditions, LIMITS[0], thorough=False).assignment
+
+    def excludes(
+        self, conditions: Sequence[Expr], limit: int | None = None, *, thorough: bool = True
+    ) -> bool:
+        """Whether it is shown that nothing satisfies the conditions, up to a size if given."""
+        return self.ask(conditions, limit, thorough=thorough).kind == "none"
 
     def find(self, conditions: Sequence[Expr] = ()) -> Answer:
         """Some assignment that satisfies the conditions, small if there is a small one."""
@@ -132,8 +137,7 @@ class Finder:
         return found
 
     def _exact(self, conditions: Sequence[Expr]) -> Space:
-        space = self.space
-        return Space(space.domain, space.live, (*space.conditions, *conditions), space.members)
+        return replace(self.space, conditions=(*self.space.conditions, *conditions))
 
     def ask(
         self,
@@ -237,7 +241,7 @@ class Finder:
 
     def _excesses(self) -> Iterable[z3.ArithRef]:
         ranges = [(e.name, e.low, e.guard) for e in self.space.domain.variables if e.type == "int"]
-        ranges += [(e.name, e.low, e.guard) for e in self.space.live if not is_derived(e)]
+        ranges += [(each.name, each.low, each.guard) for each in self.space.counted]
         for name, low, guard in ranges:
             if low is not None:
                 excess = self._encoder.integer(Name(name)) - self._encoder.integer(low)

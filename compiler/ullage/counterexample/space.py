@@ -21,12 +21,20 @@ class Space:
     """All assignments of the domain and of live variables that satisfy `conditions`.
 
     `members`: parameters and live variables that are elements of a list parameter, by its name.
+    `uncounted`: live variables that do not make an assignment larger.
     """
 
     domain: Domain
     live: tuple[Live, ...]
     conditions: tuple[Expr, ...]
     members: Mapping[str, str]
+    uncounted: frozenset[str] = frozenset()
+
+    @property
+    def counted(self) -> tuple[Live, ...]:
+        """The live variables that count for the size of an assignment."""
+        kept = (each for each in self.live if each.name not in self.uncounted)
+        return tuple(each for each in kept if not is_derived(each))
 
     def holds(self, assignment: Assignment) -> bool:
         """Whether the assignment is legal and satisfies every condition."""
@@ -59,9 +67,8 @@ class Space:
         for variable in self.domain.variables:
             if variable.type == "int" and variable.low is not None:
                 total += excess(Name(variable.name), variable.low, variable.guard, assignment)
-        for live in self.live:
-            if not is_derived(live):
-                total += excess(Name(live.name), live.low, live.guard, assignment)
+        for live in self.counted:
+            total += excess(Name(live.name), live.low, live.guard, assignment)
         return total
 
 

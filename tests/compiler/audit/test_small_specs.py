@@ -10,6 +10,7 @@ import pytest
 
 from support.audits import Audited, audited, stating
 from ullage.audit.model import Counterexample, FormulaReport, ModeVerdict
+from ullage.audit.stated import questions
 from ullage.bound.relations import relations_of
 from ullage.counterexample.space import Assignment, Space
 from ullage.expr.evaluate import evaluate_integer
@@ -157,7 +158,15 @@ def test_a_counterexample_has_the_numbers_of_its_batch(
 def test_a_proof_stands_before_the_checker(small: Small, formula: tuple[str, str]) -> None:
     verdict, report = small.verdict(formula), small.report(formula)
     (mode,) = small.audited.analysis.problem.runners[0].modes
-    if verdict.verdict == "proved":
+    if verdict.verdict == "proved" and report.within is not None:
+        solver = Solver(small.audited.analysis.problem.domain)
+        (asked,) = (
+            each
+            for each in questions(small.audited.analysis, solver)
+            if (each.stated.target, each.formula) == (report.target, report.formula)
+        )
+        assert Checker(solver).holds(report.within, (asked.limited, report.formula), asked.given)
+    elif verdict.verdict == "proved":
         assert verdict.proof is not None
         given = (mode.guard, *(relation.claim for relation in relations_of(mode)))
         claim = (mode.extents[report.target], report.formula)
