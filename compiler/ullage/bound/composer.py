@@ -133,7 +133,7 @@ class Composer:
         for parameter in self._varying(mode):
             configured = self.rewrite(Name(parameter.name))
             name = configured.name if isinstance(configured, Name) else parameter.name
-            named[name] = self._serving(parameter, suffix, guard, origin)
+            named[name] = self._serving(parameter, mode, guard, origin)
         self.values[origin] = named
         totals = Totals(suffix, guard)
         self.totals[origin] = totals
@@ -176,9 +176,9 @@ class Composer:
             if each.varies is not None and each.name in used
         ]
 
-    def _serving(self, parameter: Parameter, suffix: str, guard: Expr, origin: str) -> Name:
+    def _serving(self, parameter: Parameter, mode: Mode, guard: Expr, origin: str) -> Name:
         """The current value of a varying parameter, as a live variable up to `upper` of it."""
-        name = Name(f"{parameter.name}@serving{suffix}")
+        name = Name(f"{parameter.name}@serving" + (f"@{origin}" if origin else ""))
         varied = next(e for e in self.resolved.spec.parameters if e.name == parameter.varies)
         low: Expr = Call("min", (self.for_worker(Name(varied.name)),))
         if varied.when != parameter.when:
@@ -187,6 +187,7 @@ class Composer:
         high = self.for_worker(Call("upper", (Name(parameter.name),)))
         exists = fold(conjunction(guard, self.for_worker(parameter.when)))
         label = f"{parameter.name} while serving"
+        label += f" of {rank_label(origin)}{mode.name}" if origin else ""
         place, source = parameter.place, origin or "own"
         self.live.append(
             Live(name.name, low, high, exists, source, label, place, every_value=False)
@@ -329,6 +330,8 @@ class Composer:
                 return Name(each.name)
         name = f"brought {len(self.brought_live)}"
         label = f"what another rank in {peer.name} brings"
+        again = sum(each.label.startswith(label) for each in self.brought_live)
+        label += f", {again + 1}" if again else ""
         live = Live(name, Integer(0), high, TRUE, "ranks", label, place, every_value=False)
         self.brought_live.append(live)
         return Name(name)

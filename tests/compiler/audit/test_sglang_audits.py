@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pytest
 
 from support.audits import Audited
@@ -19,8 +21,27 @@ from ullage.prove.solver import Solver
 pytestmark = pytest.mark.slow
 
 
-def every_verdict(found: Audited) -> list[tuple[FormulaReport, ModeProblem, ModeVerdict, Expr]]:
-    """Each verdict with its formula, its mode, and the extent that the formula is held against."""
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A verdict with its formula, its mode, and what the formula is held against.
+
+    `extent` is what is proved to fit, `attained` what a batch that does not fit comes to.
+    """
+
+    report: FormulaReport
+    mode: ModeProblem
+    verdict: ModeVerdict
+    extent: Expr
+    attained: Expr
+
+    @property
+    def where(self) -> tuple[str, str, str, str]:
+        """What names it in a message."""
+        return self.report.audit, self.report.runner, self.report.target, self.mode.name
+
+
+def every_verdict(found: Audited) -> list[Decided]:
+    """All verdicts, formula by formula."""
     modes = {
         (runner.name, mode.name): mode
         for runner in found.analysis.problem.runners
@@ -28,7 +49,13 @@ def every_verdict(found: Audited) -> list[tuple[FormulaReport, ModeProblem, Mode
     }
     every = questions(found.analysis, Solver(found.analysis.problem.domain))
     return [
-        (report, modes[report.runner, verdict.mode], verdict, question.extents[verdict.mode])
+        Decided(
+            report,
+            modes[report.runner, verdict.mode],
+            verdict,
+            question.extents[verdict.mode],
+            question.attained[verdict.mode],
+        )
         for question, report in zip(every, found.report.formulas, strict=True)
         for verdict in report.modes
     ]
@@ -59,36 +86,36 @@ def test_all_audits_come_out_as_expected(sglang: Audited) -> None:
 
 
 def test_every_mode_is_decided(sglang: Audited) -> None:
-    for report, mode, verdict, _ in every_verdict(sglang):
-        assert verdict.verdict != "undecided", (report.audit, mode.name)
+    for each in every_verdict(sglang):
+        assert each.verdict.verdict != "undecided", each.where
 
 
 def test_every_cause_is_found_where_other_ranks_play_no_part(sglang: Audited) -> None:
     """Rounds in which other ranks bring different batches are only known to be no larger."""
-    for report, mode, verdict, extent in every_verdict(sglang):
-        standing_in = {each.name for each in mode.live if each.origin == "ranks"}
-        if not free_names(extent) & standing_in:
-            assert verdict.complete, (report.audit, mode.name)
+    for each in every_verdict(sglang):
+        standing_in = {live.name for live in each.mode.live if live.origin == "ranks"}
+        if not free_names(each.extent) & standing_in:
+            assert each.verdict.complete, each.where
 
 
 def test_every_counterexample_is_legal_and_overflows(sglang: Audited) -> None:
-    for report, mode, verdict, extent in every_verdict(sglang):
-        for example in verdict.counterexamples:
+    for each in every_verdict(sglang):
+        for example in each.verdict.counterexamples:
             values = complete(sglang.analysis.resolved, dict(example.parameters))
-            named = {live.label: live.name for live in mode.live}
+            named = {live.label: live.name for live in each.mode.live}
             batch = {**values, **{named[label]: value for label, value in example.live.items()}}
-            relations = (relation.claim for relation in relations_of(mode))
-            claims = (mode.guard, report.when, *relations)
+            relations = (relation.claim for relation in relations_of(each.mode))
+            claims = (each.mode.guard, each.report.when, *relations)
             other = named.values() - batch.keys()  # ranks that have no part in the extent
-            known = [each for each in claims if not free_names(each) & other]
-            assert all(evaluate_boolean(each, batch) for each in known)
-            assert evaluate_integer(extent, batch) == example.extent
-            assert evaluate_integer(report.formula, batch) == example.stated < example.extent
+            known = [claim for claim in claims if not free_names(claim) & other]
+            assert all(evaluate_boolean(claim, batch) for claim in known)
+            assert evaluate_integer(each.attained, batch) == example.extent
+            assert evaluate_integer(each.report.formula, batch) == example.stated < example.extent
 
 
 def test_every_counterexample_is_small_and_shown_to_be_the_smallest(sglang: Audited) -> None:
-    for _, _, verdict, _ in every_verdict(sglang):
-        for example in verdict.counterexamples:
+    for each in every_verdict(sglang):
+        for example in each.verdict.counterexamples:
             assert example.minimal
             assert example.size <= 12
             assert example.configuration.items() <= example.parameters.items()
@@ -96,13 +123,13 @@ def test_every_counterexample_is_small_and_shown_to_be_the_smallest(sglang: Audi
 
 def test_every_proof_stands_before_the_checker(sglang: Audited) -> None:
     checker = Checker(Solver(sglang.analysis.problem.domain))
-    for report, mode, verdict, extent in every_verdict(sglang):
-        if verdict.verdict == "proved" and report.within is None:
-            assert verdict.proof is not None
-            relations = (relation.claim for relation in relations_of(mode))
-            given = (mode.guard, report.when, *relations)
-            claim = (extent, report.formula)
-            assert checker.holds(verdict.proof, claim, given), (report.audit, mode.name)
+    for each in every_verdict(sglang):
+        if each.verdict.verdict == "proved" and each.report.within is None:
+            assert each.verdict.proof is not None
+            relations = (relation.claim for relation in relations_of(each.mode))
+            given = (each.mode.guard, each.report.when, *relations)
+            claim = (each.extent, each.report.formula)
+            assert checker.holds(each.verdict.proof, claim, given), each.where
 
 
 def test_what_is_within_the_capacities_is_proved_of_amounts_alone(sglang: Audited) -> None:
@@ -128,13 +155,15 @@ def live_names(problem: Problem, runner: str) -> set[str]:
 
 def test_frozen_kv_rows_overflow_by_branches_and_then_by_sync(sglang: Audited) -> None:
     where = ("review_frozen_kv_topk", "eager_draft", "requests", "frozen_kv_draft")
-    assert causes(sglang, *where) == ["speculative_eagle_topk > 1", "require_mlp_sync"]
+    branched = "speculative_eagle_topk > 1 and request_table_extra > 0"  # of all that speculates
+    assert causes(sglang, *where) == [branched, "require_mlp_sync"]
     example = first(sglang, *where)
     assert (example.extent, example.stated) == (2, 1)
     assert example.configuration == {
         "max_running_requests": 1,
         "speculative_algorithm": "frozen_kv_mtp",
         "speculative_eagle_topk": 2,
+        "request_table_extra": 1,
     }
     assert example.live == {"requests": 1}
 
@@ -171,7 +200,8 @@ def test_the_finding_on_a_block_of_drafts_is_shown_with_its_algorithm(sglang: Au
 
 def test_more_branches_than_draft_tokens_overflow(sglang: Audited) -> None:
     where = ("review_draft_expansion", "eager_draft", "tokens", "eagle_draft")
-    assert causes(sglang, *where) == ["speculative_eagle_topk > 1", "require_mlp_sync"]
+    branched = "speculative_eagle_topk > 1 and request_table_extra > 0"  # of all that speculates
+    assert causes(sglang, *where) == [branched, "require_mlp_sync"]
     shown = first(sglang, *where).configuration
     topk, draft = shown["speculative_eagle_topk"], shown["speculative_num_draft_tokens"]
     assert isinstance(topk, int)
@@ -182,7 +212,8 @@ def test_more_branches_than_draft_tokens_overflow(sglang: Audited) -> None:
 def test_a_dynamic_chunk_overflows_the_configured_one(sglang: Audited) -> None:
     for runner in ("eager_target", "eager_draft"):
         where = ("review_dynamic_chunking", runner, "tokens", "extend")
-        assert causes(sglang, *where) == ["enable_dynamic_chunking", "require_mlp_sync"]
+        chunked = "pp_size > 1 and enable_dynamic_chunking"
+        assert causes(sglang, *where) == [chunked, "require_mlp_sync"]
         example = first(sglang, *where)
         assert (example.extent, example.stated) == (2, 1)
         assert example.live == {"requests": 1, "tokens": 2}
@@ -191,7 +222,8 @@ def test_a_dynamic_chunk_overflows_the_configured_one(sglang: Audited) -> None:
 def test_the_excerpt_overflows_by_sync_and_by_dynamic_chunks(sglang: Audited) -> None:
     where = ("seed_excerpt", "eager_target", "tokens")
     assert causes(sglang, *where, "decode") == ["require_mlp_sync"]
-    assert causes(sglang, *where, "extend") == ["enable_dynamic_chunking", "require_mlp_sync"]
+    chunked = "pp_size > 1 and enable_dynamic_chunking"
+    assert causes(sglang, *where, "extend") == [chunked, "require_mlp_sync"]
     rows = sglang.formula("seed_excerpt", "eager_draft", "requests")
     assert rows.of("frozen_kv_draft").verdict == "overflows"
     assert rows.of("extend").verdict == "proved"
