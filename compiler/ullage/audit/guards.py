@@ -14,6 +14,7 @@ from ullage.bound.domain import worker_name
 from ullage.bound.problem import ModeProblem, Variable
 from ullage.counterexample.finder import Finder
 from ullage.counterexample.space import Assignment, excess
+from ullage.expr.evaluate import EvaluationError, evaluate_boolean
 from ullage.expr.spell import spell
 from ullage.expr.tree import (
     TRUE,
@@ -108,12 +109,14 @@ class Raised:
 class Narrowing:
     """Turns off what can be off while something is still to be found.
 
-    `certain`: each switch that was kept on is known to be needed.
+    `certain`: each switch that was kept on is known to be needed. `found` is the last that was
+    found, with all off that is.
     """
 
     finder: Finder
     off: tuple[Expr, ...] = ()
     certain: bool = True
+    found: Assignment | None = None
 
     def needed(self, switches: Switches) -> tuple[Switch, ...]:
         """A least set of switches that must be on; all others are then off."""
@@ -138,12 +141,22 @@ class Narrowing:
 
     def _turn_off(self, switches: Sequence[Switch]) -> bool:
         off = (*self.off, *(each.off for each in switches))
-        answer = self.finder.find(off)
-        if answer.kind == "found":
+        if self.found is not None and all(_is_off(each, self.found) for each in switches):
             self.off = off
+            return True
+        answer = self.finder.exists(off)
+        if answer.kind == "found":
+            self.off, self.found = off, answer.assignment
         elif len(switches) == 1:
             self.certain = self.certain and answer.kind == "none"
         return answer.kind == "found"
+
+
+def _is_off(switch: Switch, found: Assignment) -> bool:
+    try:
+        return evaluate_boolean(switch.off, found)
+    except EvaluationError:
+        return False
 
 
 def raised_in(found: Assignment, variables: Iterable[Variable]) -> Raised:

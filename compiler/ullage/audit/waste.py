@@ -77,7 +77,7 @@ class Wastes:
         if found is None:
             if self._no_more(question, where):
                 return False
-            if finder.find((mode.guard,)).kind == "none":
+            if finder.exists((mode.guard,)).kind == "none":
                 return False
         elif self._shown(question, found):
             return True

@@ -54,11 +54,13 @@ class Composer:
     that loads the mode, and those that have a say in which of its batches it gets. `groups`: over
     which ranks each marked maximum is. `maxima`: those over ranks, as if there were one in each
     mode. With `may_be_absent` what a rank in another mode brings starts from zero; without it this
-    has to make no difference. `shares`: what ranks bring to sums and maxima.
+    has to make no difference. `shares`: what ranks bring to sums and maxima. `lows`: the least
+    values that are declared.
     """
 
     resolved: ResolvedSpec
     for_worker: ForWorker
+    lows: Mapping[str, Expr]
     runners: tuple[Runner, ...] = ()
     own_peer: bool = False
     may_be_absent: bool = False
@@ -186,12 +188,10 @@ class Composer:
             low = fold(Conditional(self.for_worker(varied.when), low, fixed))
         high = self.for_worker(Call("upper", (Name(parameter.name),)))
         exists = fold(conjunction(guard, self.for_worker(parameter.when)))
-        label = f"{parameter.name} while serving"
-        label += f" of {rank_label(origin)}{mode.name}" if origin else ""
-        place, source = parameter.place, origin or "own"
-        self.live.append(
-            Live(name.name, low, high, exists, source, label, place, every_value=False)
-        )
+        whose = f" of {rank_label(origin)}{mode.name}" if origin else ""
+        label, whose_own = f"{parameter.name} while serving{whose}", origin or "own"
+        ends = (low, high, exists, whose_own, label, parameter.place)
+        self.live.append(Live(name.name, *ends, every_value=False))
         return name
 
     # Axes
@@ -329,9 +329,7 @@ class Composer:
             if each.high == high:
                 return Name(each.name)
         name = f"brought {len(self.brought_live)}"
-        label = f"what another rank in {peer.name} brings"
-        again = sum(each.label.startswith(label) for each in self.brought_live)
-        label += f", {again + 1}" if again else ""
+        label = f"share {len(self.brought_live) + 1} of another rank in {peer.name}"
         live = Live(name, Integer(0), high, TRUE, "ranks", label, place, every_value=False)
         self.brought_live.append(live)
         return Name(name)
@@ -386,9 +384,8 @@ class Composer:
         Then ranks that are absent, which can only lower it, leave the largest extents as they are.
         """
         needed = [*nodes, *self.maxima.values(), *self.marks.values()]
-        lows = {each.name: each.low for each in self.all_live}
-        counts = Counts(self.resolved, self.for_worker, lows)
-        polarity = Polarity(self.maxima.keys(), counts)
+        lows = {**self.lows, **{each.name: each.low for each in self.all_live}}
+        polarity = Polarity(self.maxima.keys(), Counts(lows))
         return all(polarity.rises(node) for node in needed)
 
     def dependences(self, names: Iterable[str]) -> frozenset[frozenset[str]]:

@@ -35,21 +35,26 @@ class Declared:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Says of a parameter, definition or live variable that it has no negative values.
+    """Says of a name whether it has no negative values.
 
-    `lows` are the least values of live variables.
+    `lows` are the least values of parameters and live variables, and the values of definitions.
     """
 
-    resolved: ResolvedSpec
-    for_worker: Callable[[Expr], Expr]
     lows: Mapping[str, Expr]
 
     def __call__(self, name: str) -> bool:
-        lows = {**self.lows}
-        for parameter in self.resolved.spec.parameters:
-            if parameter.range is not None and self.for_worker(Name(parameter.name)) == Name(name):
-                lows[name] = parameter.range.low
-        for definition in self.resolved.spec.definitions:
-            if self.for_worker(Name(definition.name)) == Name(name):
-                lows[name] = self.for_worker(definition.value)
-        return name in lows and Polarity((), self).is_count(lows[name])
+        return name in self.lows and Polarity((), self).is_count(self.lows[name])
+
+
+def declared_lows(resolved: ResolvedSpec, rewrite: Callable[[Expr], Expr]) -> Mapping[str, Expr]:
+    """The least values of parameters, and the values of definitions, by their rewritten names."""
+    lows: dict[str, Expr] = {}
+    for parameter in resolved.spec.parameters:
+        written = rewrite(Name(parameter.name))
+        if parameter.range is not None and isinstance(written, Name):
+            lows[written.name] = parameter.range.low
+    for definition in resolved.spec.definitions:
+        written = rewrite(Name(definition.name))
+        if isinstance(written, Name):
+            lows[written.name] = rewrite(definition.value)
+    return lows

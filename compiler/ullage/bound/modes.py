@@ -19,7 +19,7 @@ from ullage.bound.eligibility import (
 from ullage.bound.problem import ModeProblem, Round, Share, Stage, Taken
 from ullage.bound.ranks import Axes
 from ullage.bound.rounds import courses
-from ullage.bound.targets import loaded_slots, needed_axes, needs_own_capacity, own_target
+from ullage.bound.targets import loaded_slots, needed_axes, own_target
 from ullage.expr.simplify import fold
 from ullage.expr.tree import (
     Conditional,
@@ -43,13 +43,25 @@ def compose(
     runner: Runner,
     before: tuple[Runner, ...],
     rewrite: ForWorker,
-    exists: Expr,
+    declared: OfRunner,
 ) -> ModeProblem:
-    """`mode` as `runner` loads it on one worker; `exists` is where that worker does.
+    """`mode` as `runner` loads it on one worker.
 
     `before` are the exclusive runners that are asked earlier.
     """
-    return _Composition(resolved, mode, runner, before, rewrite, exists).problem()
+    return _Composition(resolved, mode, runner, before, rewrite, declared).problem()
+
+
+@dataclass(frozen=True, slots=True)
+class OfRunner:
+    """What is so of a runner of one worker in all of its modes.
+
+    `exists` is where it does. `lows`: see `declared_lows`. `own`: see `own_dimensions`.
+    """
+
+    exists: Expr
+    lows: Mapping[str, Expr]
+    own: Mapping[str, Mapping[str, Expr]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +103,7 @@ class _Composition:
     runner: Runner
     before: tuple[Runner, ...]
     rewrite: ForWorker
-    exists: Expr
+    declared: OfRunner
 
     def problem(self) -> ModeProblem:
         """The mode; other ranks have variables of their own where one rank may not be all."""
@@ -100,6 +112,7 @@ class _Composition:
             composer = Composer(
                 self.resolved,
                 self.rewrite,
+                self.declared.lows,
                 runners,
                 own_peer=own_peer,
                 may_be_absent=may_be_absent,
@@ -159,9 +172,8 @@ class _Composition:
         needed = needed_axes(self.resolved, self.runner)
         extents = {name: extent for name, extent in axes.items() if name in needed}
         for slot in loaded_slots(self.resolved, self.runner, self.mode):
-            for position, dimension in enumerate(slot.shape):
-                if needs_own_capacity(self.resolved, dimension):
-                    extents[own_target(slot, position)] = of_batch(dimension, axes)
+            for target, dimension in self.declared.own[slot.name].items():
+                extents[target] = of_batch(dimension, axes)
         accepts = tuple(
             of_batch(each, known) for each in without_facts(self.runner, self.mode.name)
         )
@@ -175,7 +187,7 @@ class _Composition:
         live = frozenset(each.name for each in composer.all_live)
         fixed, varying = _apart(parts.accepts, live)
         accepts = tuple(solved(each, live) for each in varying)
-        guard = fold(conjunction(self.rewrite(self.mode.when), self.exists, *fixed))
+        guard = fold(conjunction(self.rewrite(self.mode.when), self.declared.exists, *fixed))
         taken = tuple(self._taken(*each, live) for each in parts.taken)
         return ModeProblem(
             self.mode.name,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ullage.bound.declared import declared_lows
 from ullage.bound.domain import ForWorker, domain_of, for_worker
-from ullage.bound.modes import compose
+from ullage.bound.modes import OfRunner, compose
 from ullage.bound.problem import ModeProblem, Problem, RunnerProblem
 from ullage.bound.relations import from_condition
 from ullage.bound.sums import NotSummableError
-from ullage.bound.targets import with_targets
+from ullage.bound.targets import own_dimensions, with_targets
 from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.simplify import fold
 from ullage.expr.spell import spell
@@ -53,11 +54,15 @@ def runner_problem(
     `serving`: the runners that serve each mode on the worker.
     """
     guard = fold(conjunction(rewrite(worker.when), rewrite(runner.when)))
+    lows = declared_lows(resolved, rewrite)
+    declared = OfRunner(guard, lows, own_dimensions(resolved, runner))
     composed: list[ModeProblem] = []
     for mode in resolved.modes_of(runner):
+        if fold(conjunction(rewrite(mode.when), guard)) == FALSE:
+            continue  # another worker's
         try:
             before = _asked_before(runner, serving.get(mode.name, ()))
-            composed.append(compose(resolved, mode, runner, before, rewrite, guard))
+            composed.append(compose(resolved, mode, runner, before, rewrite, declared))
         except NotSummableError as error:
             _report_sum(error, mode, collector)
     for problem in composed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from ullage.bound.declared import Counts
+from ullage.bound.declared import Counts, declared_lows
 from ullage.bound.polarity import Polarity
 from ullage.bound.problem import ModeProblem, RunnerProblem
 from ullage.expr.tree import Expr, Name, Over, free_names, substitute, walk
@@ -71,6 +71,18 @@ def needs_own_capacity(resolved: ResolvedSpec, dimension: Expr) -> bool:
     return bool(names & axes)
 
 
+def own_dimensions(resolved: ResolvedSpec, runner: Runner) -> Mapping[str, Mapping[str, Expr]]:
+    """The dimensions with a capacity of their own by its name, for each slot of a runner."""
+    return {
+        slot.name: {
+            own_target(slot, position): dimension
+            for position, dimension in enumerate(slot.shape)
+            if needs_own_capacity(resolved, dimension)
+        }
+        for slot in resolved.slots_of(runner)
+    }
+
+
 def axis_of(resolved: ResolvedSpec, dimension: Expr) -> str | None:
     """The axis that the dimension is, or that it rises with: it is longest where that is."""
     if isinstance(dimension, Name):
@@ -80,7 +92,7 @@ def axis_of(resolved: ResolvedSpec, dimension: Expr) -> str | None:
     known = names <= {*axes, *resolved.kinds, "worker"} and not names & resolved.varying
     if len(axes) != 1 or not known or any(isinstance(part, Over) for part in walk(dimension)):
         return None
-    form = Polarity(axes, Counts(resolved, lambda written: written, {}))
+    form = Polarity(axes, Counts(declared_lows(resolved, lambda written: written)))
     return next(iter(axes)) if form.rises(dimension) and form.is_count(dimension) else None
 
 

@@ -25,6 +25,9 @@ from ullage.prove.solver import Solver
 LIMITS = (8, 64, None, 1024)
 """Bounds on the sum, in the order in which they are tried; None is no bound."""
 
+ANY_SIZE = (8, None, 64, 1024)
+"""The same where it does not matter how small it is."""
+
 RLIMIT = 2_000_000
 """Of one question, in z3's own steps."""
 
@@ -92,7 +95,14 @@ class Finder:
 
     def find(self, conditions: Sequence[Expr] = ()) -> Answer:
         """Some assignment that satisfies the conditions, small if there is a small one."""
-        for limit in LIMITS:
+        return self._within(LIMITS, conditions)
+
+    def exists(self, conditions: Sequence[Expr] = ()) -> Answer:
+        """Some assignment of any size; that there is none is known sooner than by `find`."""
+        return self._within(ANY_SIZE, conditions)
+
+    def _within(self, limits: Sequence[int | None], conditions: Sequence[Expr]) -> Answer:
+        for limit in limits:
             answer = self.ask(conditions, limit)
             if answer.kind == "found" or (limit is None and answer.kind == "none"):
                 return answer
