@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ullage.bound.branches import (
@@ -151,37 +151,38 @@ class _Deriver:
         A branch may hold what other ranks bring only if they go another way, while they attain it
         in a mode of their own.
         """
-        stated = self._needed(
-            [Stated(branch, branch.formula, branch.formula) for branch in branches]
-        )
+        every = (Stated(branch, branch.formula, branch.formula) for branch in branches)
+        alone = [self._shortened(each, []) for each in every]
+        stated = self._needed(alone)
         if all(self._reached(each.branch, each.attained)[1] for each in stated):
             return stated
-        parts = [self._part(branch) for branch in branches]
-        less = self._needed([Stated(each.branch, each.attained, each.attained) for each in parts])
+        parts = [self._part(each) for each in alone]
+        less = self._needed([replace(each, formula=each.attained) for each in parts], parts)
         covered = all(self._covers(less, each) for each in parts)
         return less if covered else stated
 
-    def _part(self, branch: Branch) -> Stated:
-        """A branch with the part of its formula that its witness attains, all if none is found."""
-        pending, seen = [branch.formula], {branch.formula}
+    def _part(self, own: Stated) -> Stated:
+        """What of a formula the witness of its branch attains, all of it if nothing is found."""
+        pending, seen = [own.formula], {own.formula}
         for formula in pending:
-            if self._reached(branch, formula)[1]:
-                return Stated(branch, branch.formula, formula)
+            if self._reached(own.branch, formula)[1]:
+                return replace(own, attained=formula)
             shorter = [each for each in map(fold, without_operands(formula)) if each not in seen]
             pending.extend(shorter[: MOST_PARTS - len(pending)])
             seen.update(shorter)
-        return Stated(branch, branch.formula, branch.formula)
+        return own
 
-    def _needed(self, stated: list[Stated]) -> list[Stated]:
+    def _needed(self, stated: list[Stated], parts: Sequence[Stated] = ()) -> list[Stated]:
         """What of some branches is needed: never less than all of them together.
 
-        One by one, those of which a part is attained and those with other ranks' extents first, a
-        branch is left out where the rest covers it, and so is an operand of a maximum in it.
+        One by one, those of which only a part is attained and those with other ranks' extents
+        first, a branch is left out where the rest covers it, and so is an operand of a maximum in
+        it.
         """
-        parts = {id(each.branch) for each in stated if each.attained != each.branch.formula}
+        in_part = {id(each.branch) for each in parts if each.attained != each.formula}
 
         def last(branch: Branch) -> tuple[bool, tuple[int, int]]:
-            return id(branch) not in parts, breadth(branch)
+            return id(branch) not in in_part, breadth(branch)
 
         for branch in sorted((each.branch for each in stated), key=last):
             rest = [each for each in stated if each.branch is not branch]
@@ -203,9 +204,10 @@ class _Deriver:
         return None
 
     def _shortened(self, own: Stated, rest: list[Stated]) -> Stated:
+        """The branch without operands that the others cover, be they its own or of the rest."""
         search = Search(self.oracle, (self.runner.guard, own.condition))
         for formula in without_operands(own.formula):
-            shorter = Stated(own.branch, formula, own.attained)
+            shorter = Stated(own.branch, formula, own.attained if rest else formula)
             if search.prove(own.formula, largest([shorter, *rest])) is not None:
                 return self._shortened(shorter, rest)
         return own
@@ -269,8 +271,10 @@ class _Deriver:
     def _candidate(self, branch: Branch, stated: list[Stated]) -> Candidate:
         peak = branch.peak
         own = next((each for each in stated if each.branch is branch), None)
-        formula = branch.formula if own is None else own.attained
-        others, tight = self._reached(branch, formula)
+        formula, others, tight = branch.formula, _NO_OTHERS, None
+        if own is not None:  # else nobody claims that it is attained
+            formula = own.attained
+            others, tight = self._reached(branch, formula)
         reached = branch.mode.attained(self.target, peak.witness, others)
         return Candidate(
             branch.mode.name,
@@ -299,6 +303,9 @@ class _Deriver:
             if step is not None:
                 return others, step
         return every, None
+
+
+_NO_OTHERS: tuple[str, ...] = ("",)
 
 
 def without_operands(node: Expr) -> Iterator[Expr]:

@@ -551,6 +551,7 @@ class EagerTargetCapacities:
             )
             if config.require_mlp_sync
             else config.max_running_requests * present(config.speculative_num_draft_tokens),
+            # extend, specs/sglang/modes/extend.yaml:1
             0
             if config.dllm
             else align_up(
@@ -718,6 +719,7 @@ class EagerDraftCapacities:
             )
             if config.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
             else 0,
+            # eagle_draft, specs/sglang/modes/eagle_draft.yaml:1
             (
                 align_up(
                     align_up(
@@ -760,6 +762,7 @@ class EagerDraftCapacities:
             )
             if config.require_mlp_sync
             else config.max_running_requests * present(config.speculative_eagle_topk),
+            # extend, specs/sglang/modes/extend.yaml:1
             (
                 align_up(
                     align_up(present(config.prefill_limit_draft), config.attn_tp_size),

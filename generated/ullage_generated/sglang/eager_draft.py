@@ -1299,13 +1299,9 @@ class EagerDraftRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
-            binding="max(align_up(align_up(max_running_requests * draft_extend_width, "
-            "attn_tp_size), cp_align) // draft_extend_width, 0 // draft_extend_width "
-            "if speculative_algorithm == eagle and not adaptive and require_mlp_sync "
-            "and 1 < num_dp_ranks else 0, align_up(align_up(max_running_requests * "
-            "draft_extend_width, attn_tp_size), cp_align) // draft_extend_width if "
-            "speculative_algorithm == eagle and not adaptive and 1 < num_dp_ranks "
-            "else 0) if require_mlp_sync else max_running_requests",
+            binding="align_up(align_up(max_running_requests * draft_extend_width, "
+            "attn_tp_size), cp_align) // draft_extend_width if require_mlp_sync else "
+            "max_running_requests",
         )
         check_extent(
             "draft_extend",
@@ -1314,13 +1310,9 @@ class EagerDraftRunner:
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
             place="specs/sglang/slots.yaml:27",
-            binding="max(align_up(align_up(max_running_requests * draft_extend_width, "
-            "attn_tp_size), cp_align) // draft_extend_width, 0 // draft_extend_width "
-            "if speculative_algorithm == eagle and not adaptive and require_mlp_sync "
-            "and 1 < num_dp_ranks else 0, align_up(align_up(max_running_requests * "
-            "draft_extend_width, attn_tp_size), cp_align) // draft_extend_width if "
-            "speculative_algorithm == eagle and not adaptive and 1 < num_dp_ranks "
-            "else 0) if require_mlp_sync else max_running_requests",
+            binding="align_up(align_up(max_running_requests * draft_extend_width, "
+            "attn_tp_size), cp_align) // draft_extend_width if require_mlp_sync else "
+            "max_running_requests",
         )
         check_extent(
             "draft_extend",
@@ -1329,11 +1321,9 @@ class EagerDraftRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="max(align_up(align_up(max_running_requests * draft_extend_width, "
-            "attn_tp_size), cp_align), 0, align_up(align_up(max_running_requests * "
-            "draft_extend_width, attn_tp_size), cp_align) if speculative_algorithm =="
-            " eagle and not adaptive and 1 < num_dp_ranks else 0) if require_mlp_sync"
-            " else max_running_requests * draft_extend_width",
+            binding="align_up(align_up(max_running_requests * draft_extend_width, "
+            "attn_tp_size), cp_align) if require_mlp_sync else max_running_requests *"
+            " draft_extend_width",
         )
         return Extents(rows, padded_rows)
 
@@ -1381,14 +1371,9 @@ class EagerDraftRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
-            binding="max(align_up(align_up(max_running_requests * speculative_eagle_topk, "
-            "attn_tp_size), cp_align) // speculative_eagle_topk, 0 // "
-            "speculative_eagle_topk if speculative_algorithm == eagle and "
-            "require_mlp_sync and 1 < num_dp_ranks else 0, "
-            "align_up(align_up(max_running_requests * speculative_eagle_topk, "
-            "attn_tp_size), cp_align) // speculative_eagle_topk if "
-            "speculative_algorithm == eagle and 1 < num_dp_ranks else 0) if "
-            "require_mlp_sync else max_running_requests",
+            binding="align_up(align_up(max_running_requests * speculative_eagle_topk, "
+            "attn_tp_size), cp_align) // speculative_eagle_topk if require_mlp_sync "
+            "else max_running_requests",
         )
         check_extent(
             "eagle_draft",
@@ -1397,11 +1382,9 @@ class EagerDraftRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="max(align_up(align_up(max_running_requests * speculative_eagle_topk, "
-            "attn_tp_size), cp_align), 0, align_up(align_up(max_running_requests * "
-            "speculative_eagle_topk, attn_tp_size), cp_align) if "
-            "speculative_algorithm == eagle and 1 < num_dp_ranks else 0) if "
-            "require_mlp_sync else max_running_requests * speculative_eagle_topk",
+            binding="align_up(align_up(max_running_requests * speculative_eagle_topk, "
+            "attn_tp_size), cp_align) if require_mlp_sync else max_running_requests *"
+            " speculative_eagle_topk",
         )
         return Extents(rows, padded_rows)
 
@@ -1497,9 +1480,7 @@ class EagerDraftRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="max(align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align), 0, "
-            "align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) if not "
-            "dllm and speculative_algorithm == eagle and 1 < num_dp_ranks else 0) if "
+            binding="align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) if "
             "require_mlp_sync else prefill_limit_draft",
         )
         return Extents(rows, padded_rows)
@@ -1550,11 +1531,9 @@ class EagerDraftRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
-            binding="max(align_up(align_up(max_running_requests * speculative_eagle_topk, "
-            "attn_tp_size), cp_align), 0, align_up(align_up(max_running_requests * "
-            "speculative_eagle_topk, attn_tp_size), cp_align) if "
-            "speculative_algorithm == frozen_kv_mtp and 1 < num_dp_ranks else 0) if "
-            "require_mlp_sync else max_running_requests * speculative_eagle_topk",
+            binding="align_up(align_up(max_running_requests * speculative_eagle_topk, "
+            "attn_tp_size), cp_align) if require_mlp_sync else max_running_requests *"
+            " speculative_eagle_topk",
         )
         check_extent(
             "frozen_kv_draft",
@@ -1563,11 +1542,9 @@ class EagerDraftRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="max(align_up(align_up(max_running_requests * speculative_eagle_topk, "
-            "attn_tp_size), cp_align), 0, align_up(align_up(max_running_requests * "
-            "speculative_eagle_topk, attn_tp_size), cp_align) if "
-            "speculative_algorithm == frozen_kv_mtp and 1 < num_dp_ranks else 0) if "
-            "require_mlp_sync else max_running_requests * speculative_eagle_topk",
+            binding="align_up(align_up(max_running_requests * speculative_eagle_topk, "
+            "attn_tp_size), cp_align) if require_mlp_sync else max_running_requests *"
+            " speculative_eagle_topk",
         )
         return Extents(rows, padded_rows)
 

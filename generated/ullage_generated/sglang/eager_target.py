@@ -1552,9 +1552,7 @@ class EagerTargetRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
-            binding="max(align_up(align_up(max_running_requests, attn_tp_size), cp_align), 0,"
-            " align_up(align_up(max_running_requests, attn_tp_size), cp_align) if not"
-            " speculative and not dllm and 1 < num_dp_ranks else 0) if "
+            binding="align_up(align_up(max_running_requests, attn_tp_size), cp_align) if "
             "require_mlp_sync else max_running_requests",
         )
         check_extent(
@@ -1564,9 +1562,7 @@ class EagerTargetRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="max(align_up(align_up(max_running_requests, attn_tp_size), cp_align), 0,"
-            " align_up(align_up(max_running_requests, attn_tp_size), cp_align) if not"
-            " speculative and not dllm and 1 < num_dp_ranks else 0) if "
+            binding="align_up(align_up(max_running_requests, attn_tp_size), cp_align) if "
             "require_mlp_sync else max_running_requests",
         )
         return Extents(rows, padded_rows)
@@ -1688,11 +1684,9 @@ class EagerTargetRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
-            binding="max(align_up(align_up(max_running_requests * dllm_block_size, "
-            "attn_tp_size), cp_align) // dllm_block_size, 0, "
-            "align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size),"
-            " cp_align) // dllm_block_size if dllm and 1 < num_dp_ranks else 0) if "
-            "require_mlp_sync else max_running_requests",
+            binding="align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size),"
+            " cp_align) // dllm_block_size if require_mlp_sync else "
+            "max_running_requests",
         )
         check_extent(
             "dllm_extend",
@@ -1701,11 +1695,9 @@ class EagerTargetRunner:
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
             place="specs/sglang/slots.yaml:27",
-            binding="max(align_up(align_up(max_running_requests * dllm_block_size, "
-            "attn_tp_size), cp_align) // dllm_block_size, 0, "
-            "align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size),"
-            " cp_align) // dllm_block_size if dllm and 1 < num_dp_ranks else 0) if "
-            "require_mlp_sync else max_running_requests",
+            binding="align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size),"
+            " cp_align) // dllm_block_size if require_mlp_sync else "
+            "max_running_requests",
         )
         check_extent(
             "dllm_extend",
@@ -1714,10 +1706,9 @@ class EagerTargetRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="max(align_up(align_up(max_running_requests * dllm_block_size, "
-            "attn_tp_size), cp_align), 0, align_up(align_up(max_running_requests * "
-            "dllm_block_size, attn_tp_size), cp_align) if dllm and 1 < num_dp_ranks "
-            "else 0) if require_mlp_sync else max_running_requests * dllm_block_size",
+            binding="align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size),"
+            " cp_align) if require_mlp_sync else max_running_requests * "
+            "dllm_block_size",
         )
         return Extents(rows, padded_rows)
 
@@ -1813,10 +1804,8 @@ class EagerTargetRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="max(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align), 0,"
-            " align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if not"
-            " dllm and 1 < num_dp_ranks else 0) if require_mlp_sync else "
-            "prefill_limit_target",
+            binding="align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "require_mlp_sync else prefill_limit_target",
         )
         return Extents(rows, padded_rows)
 
@@ -2341,12 +2330,9 @@ class EagerTargetRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
-            binding="max(align_up(align_up(max_running_requests * "
-            "speculative_num_draft_tokens, attn_tp_size), cp_align) // "
-            "speculative_num_draft_tokens, 0, align_up(align_up(max_running_requests "
-            "* speculative_num_draft_tokens, attn_tp_size), cp_align) // "
-            "speculative_num_draft_tokens if speculative and not adaptive and 1 < "
-            "num_dp_ranks else 0) if require_mlp_sync else max_running_requests",
+            binding="align_up(align_up(max_running_requests * speculative_num_draft_tokens, "
+            "attn_tp_size), cp_align) // speculative_num_draft_tokens if "
+            "require_mlp_sync else max_running_requests",
         )
         check_extent(
             "target_verify",
@@ -2355,12 +2341,9 @@ class EagerTargetRunner:
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
             place="specs/sglang/slots.yaml:27",
-            binding="max(align_up(align_up(max_running_requests * "
-            "speculative_num_draft_tokens, attn_tp_size), cp_align) // "
-            "speculative_num_draft_tokens, 0, align_up(align_up(max_running_requests "
-            "* speculative_num_draft_tokens, attn_tp_size), cp_align) // "
-            "speculative_num_draft_tokens if speculative and not adaptive and 1 < "
-            "num_dp_ranks else 0) if require_mlp_sync else max_running_requests",
+            binding="align_up(align_up(max_running_requests * speculative_num_draft_tokens, "
+            "attn_tp_size), cp_align) // speculative_num_draft_tokens if "
+            "require_mlp_sync else max_running_requests",
         )
         check_extent(
             "target_verify",
@@ -2369,12 +2352,9 @@ class EagerTargetRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="max(align_up(align_up(max_running_requests * "
-            "speculative_num_draft_tokens, attn_tp_size), cp_align), 0, "
-            "align_up(align_up(max_running_requests * speculative_num_draft_tokens, "
-            "attn_tp_size), cp_align) if speculative and not adaptive and 1 < "
-            "num_dp_ranks else 0) if require_mlp_sync else max_running_requests * "
-            "speculative_num_draft_tokens",
+            binding="align_up(align_up(max_running_requests * speculative_num_draft_tokens, "
+            "attn_tp_size), cp_align) if require_mlp_sync else max_running_requests *"
+            " speculative_num_draft_tokens",
         )
         return Extents(rows, padded_rows)
 
