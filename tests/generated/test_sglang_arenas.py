@@ -27,10 +27,13 @@ from ullage_runtime.ranks import SingleRank
 Runner = EagerTargetRunner | EagerDraftRunner
 Batch = EagerTargetBatch | EagerDraftBatch
 
-SEEDS: tuple[dict[str, object], ...] = (
-    {"speculative_algorithm": "frozen_kv_mtp", "speculative_eagle_topk": 3, "tp_size": 1},
-    {"speculative_algorithm": "eagle", "moe_a2a_backend": "deepep", "tp_size": 4},
-    {"speculative_algorithm": "eagle", "tp_size": 1},
+SEEDS: tuple[dict[str, object], ...] = tuple(
+    {**seed, "attention_backend": "triton"}  # none whose workspace takes seconds to poison
+    for seed in (
+        {"speculative_algorithm": "frozen_kv_mtp", "speculative_eagle_topk": 3, "tp_size": 1},
+        {"speculative_algorithm": "eagle", "moe_a2a_backend": "deepep", "tp_size": 4},
+        {"speculative_algorithm": "eagle", "tp_size": 1},
+    )
 )
 
 
