@@ -20,7 +20,7 @@ from ullage.bound.relations import relations_of
 from ullage.bound.steps import Step
 from ullage.counterexample.finder import Finder
 from ullage.counterexample.shown import Shower
-from ullage.counterexample.space import Space, members_of
+from ullage.counterexample.space import Assignment, Space, members_of
 from ullage.expr.tree import Comparison, Expr, conjunction, negation
 from ullage.memory import NOTHING, Memory
 from ullage.processes import Mapper, in_turn
@@ -271,7 +271,8 @@ class _Mode:
         found: list[Counterexample] = []
         excluded: tuple[Expr, ...] = ()
         while len(found) < ROUNDS:
-            if finder.near() is None:
+            near = finder.near()
+            if near is None:
                 proof = self._proof(excluded)
                 if proof is not None:
                     return _Decision(tuple(found), True, None if found else proof)
@@ -281,7 +282,7 @@ class _Mode:
                 if answer.kind != "found":
                     certain = answer.kind == "none" and self.exact
                     return _Decision(tuple(found), certain, None)
-            cause = self._cause(finder, beyond)
+            cause = self._cause(finder, beyond, near)
             if cause is None:
                 break
             found.append(cause.counterexample)
@@ -301,14 +302,16 @@ class _Mode:
             step = checked(Step("leaf", *claim), claim, given, self.solver)
         return step
 
-    def _cause(self, finder: Finder, beyond: Finder | None) -> _Cause | None:
-        """The smallest batch that overflows with the fewest switches on.
+    def _cause(
+        self, finder: Finder, beyond: Finder | None, near: Assignment | None
+    ) -> _Cause | None:
+        """The smallest batch that overflows with the fewest switches on; `near` is some such batch.
 
         `beyond` has all batches that overflow, and others that cannot be: what it excludes counts.
         """
-        narrowing = Narrowing(finder)
+        narrowing = Narrowing(finder, near)
         guards = narrowing.needed(self.switches)
-        smallest = finder.smallest(narrowing.off)
+        smallest = finder.smallest(narrowing.off, narrowing.found)
         if smallest is None:
             return None
         raised: tuple[Switch, ...] = ()

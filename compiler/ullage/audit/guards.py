@@ -109,14 +109,14 @@ class Raised:
 class Narrowing:
     """Turns off what can be off while something is still to be found.
 
-    `certain`: each switch that was kept on is known to be needed. `found` is the last that was
-    found, with all off that is.
+    `found` is the last that was found, with all off that is, if anything was. `certain`: each
+    switch that was kept on is known to be needed.
     """
 
     finder: Finder
+    found: Assignment | None = None
     off: tuple[Expr, ...] = ()
     certain: bool = True
-    found: Assignment | None = None
 
     def needed(self, switches: Switches) -> tuple[Switch, ...]:
         """A least set of switches that must be on; all others are then off."""

@@ -108,9 +108,14 @@ class Finder:
                 return answer
         return Answer("unknown")
 
-    def smallest(self, conditions: Sequence[Expr] = ()) -> Smallest | None:
-        """An assignment of least size, and among those one with few switches on."""
-        found = self.find(conditions).assignment
+    def smallest(
+        self, conditions: Sequence[Expr] = (), known: Assignment | None = None
+    ) -> Smallest | None:
+        """An assignment of least size, and among those one with few switches on.
+
+        `known` is one that satisfies the conditions, if one was found before.
+        """
+        found = self.find(conditions).assignment if known is None else known
         if found is None:
             return None
         below, size, minimal = -1, self.space.size(found), True
