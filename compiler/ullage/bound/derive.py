@@ -156,10 +156,22 @@ class _Deriver:
         stated = self._needed(alone)
         if all(self._reached(each.branch, each.attained)[1] for each in stated):
             return stated
-        parts = [self._part(each) for each in alone]
+        parts = self._parts(alone)
         less = self._needed([replace(each, formula=each.attained) for each in parts], parts)
-        covered = all(self._covers(less, each) for each in parts)
+        covered = all(self._covers(less, each) for each in alone)
         return less if covered else stated
+
+    def _parts(self, alone: list[Stated]) -> list[Stated]:
+        """What each branch attains, but for branches of which others attain all anyway.
+
+        Those that hold what other ranks bring come last: what they attain is the hardest to show.
+        """
+        parts: dict[int, Stated] = {}
+        for each in sorted(alone, key=lambda each: breadth(each.branch), reverse=True):
+            known = [replace(part, formula=part.attained) for part in parts.values()]
+            if not known or self._covers(known, each) is None:
+                parts[id(each)] = self._part(each)
+        return [parts[id(each)] for each in alone if id(each) in parts]
 
     def _part(self, own: Stated) -> Stated:
         """What of a formula the witness of its branch attains, all of it if nothing is found."""

@@ -57,7 +57,14 @@ def for_worker(resolved: ResolvedSpec, worker: str) -> ForWorker:
             case _:
                 return node
 
-    return lambda each: fold(substitute(transform(each, without_upper), values))
+    known: dict[int, tuple[Expr, Expr]] = {}  # the same expressions are asked for in each mode
+
+    def rewritten(node: Expr) -> Expr:
+        if id(node) not in known:
+            known[id(node)] = node, fold(substitute(transform(node, without_upper), values))
+        return known[id(node)][1]
+
+    return rewritten
 
 
 def _upper(resolved: ResolvedSpec, parameter: Parameter) -> Expr:
