@@ -194,7 +194,7 @@ def test_the_finding_on_a_block_of_drafts_is_shown_with_its_algorithm(sglang: Au
         for example in mode.counterexamples:
             assert example.parameters["speculative_algorithm"] == "dflash"
     smallest = report.of("target_verify").counterexamples[0]
-    assert (smallest.extent, smallest.stated) == (3, 2)
+    assert (smallest.extent, smallest.stated) == (2, 1)
     assert smallest.live == {"requests": 1}
 
 
