@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ullage.analysis import Analysis
 from ullage.audit.batches import batches_of
@@ -15,7 +15,7 @@ from ullage.audit.soundness import checked, prove, within
 from ullage.audit.stated import Question, questions
 from ullage.audit.waste import Engine, Wastes, samples_of
 from ullage.bound.domain import for_worker
-from ullage.bound.problem import ModeProblem, RunnerProblem
+from ullage.bound.problem import ModeProblem
 from ullage.bound.relations import relations_of
 from ullage.bound.steps import Step
 from ullage.counterexample.finder import Finder
@@ -52,11 +52,11 @@ def audit(
     known = memory.about(engine)
     progress("comparing formulas with the capacities")
     large = _large(solver, asked, mapped, known)
-    rest = [each for each, within in zip(asked, large, strict=True) if within.step is None]
+    rest = [each for each, enough in zip(asked, large, strict=True) if enough.step is None]
     decisions = _decisions(engine, solver, rest, progress, mapped, known)
     found = [
-        _Answered(each, within.step, tuple(decisions.get(_key(each, m), _FITS) for m in each.modes))
-        for each, within in zip(asked, large, strict=True)
+        _Answered(each, enough.step, tuple(decisions.get(_key(each, m), _FITS) for m in each.modes))
+        for each, enough in zip(asked, large, strict=True)
     ]
     reports = _reports(engine, solver, found, mapped, known)
     differing = (each for report in reports for each in diagnostics_of(report))
@@ -93,12 +93,12 @@ def _compared(question: Question) -> tuple[object, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """That a formula is no less than the extent of one mode of a runner, where `guard` holds.
+    """That a formula is no less than the extent of one mode of a worker, where `guard` holds.
 
     `attained` is what a batch of the mode really comes to.
     """
 
-    runner: RunnerProblem
+    worker: str
     mode: ModeProblem
     formula: Expr
     guard: Expr
@@ -107,9 +107,9 @@ class Claim:
 
 
 def _claim(question: Question, mode: ModeProblem) -> Claim:
-    """What a question asks of one mode; of the runner only what its other modes do not change."""
+    """What a question asks of one mode."""
     return Claim(
-        replace(question.runner, modes=(mode,), targets=(), dimensions={}, along={}, slack={}),
+        question.runner.worker,
         mode,
         question.formula,
         question.guard,
@@ -233,7 +233,7 @@ class _Mode:
         self.mode, self.formula = claim.mode, claim.formula
         self.extent, self.attained = claim.extent, claim.attained
         self.known = conjunction(self.mode.guard, claim.guard)
-        resolved, domain, worker = engine.resolved, engine.domain, claim.runner.worker
+        resolved, domain, worker = engine.resolved, engine.domain, claim.worker
         self.shower = Shower(resolved, domain)
         self.switches = switches_of(resolved, self.mode, self.known, self.solver)
         relations = (relation.claim for relation in relations_of(self.mode))

@@ -52,7 +52,7 @@ class Wastes:
     oracle: Oracle
     samples: tuple[Sample, ...]
     _finders: dict[tuple[Expr, ...], Finder] = field(default_factory=dict)
-    _proved: dict[tuple[Expr, Expr], bool] = field(default_factory=dict)
+    _proved: dict[tuple[Expr, Expr, Expr], bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.shower = Shower(self.engine.resolved, self.engine.domain)
@@ -122,10 +122,11 @@ class Wastes:
         """Whether it is proved that the formula gives no more than the capacity."""
         guard = conjunction(question.runner.guard, where)
         formula, capacity = question.formula, question.capacity
-        if (guard, formula) not in self._proved:
+        claim = (guard, formula, capacity)
+        if claim not in self._proved:
             step = prove(formula, capacity, (guard,), self.oracle, known=guard)
-            self._proved[guard, formula] = step is not None
-        return self._proved[guard, formula]
+            self._proved[claim] = step is not None
+        return self._proved[claim]
 
     def _space(self, question: Question, conditions: tuple[Expr, ...]) -> Space:
         domain = self.engine.domain
