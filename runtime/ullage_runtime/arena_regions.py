@@ -234,6 +234,11 @@ class Regions:
         kept = (each for each in (self.kept_compute, self.kept_host) if each.layout.slots)
         return self.compute, self.host, *kept
 
+    @property
+    def addresses(self) -> tuple[Addresses, Addresses]:
+        """The bytes of the arenas."""
+        return self._addresses
+
     def hold(self, tensor: Tensor) -> bool:
         """Whether a tensor lies in the arenas. RuntimeError for one without an address."""
         address = tensor.data_ptr()

@@ -9,10 +9,9 @@ from functools import cached_property
 from ullage.emit.accepting import shared_slots
 from ullage.emit.extents import ExtentsWriter
 from ullage.emit.model import RunnerModel
-from ullage.emit.names import Names
 from ullage.emit.padding import FunctionView, fit_function, live_function, pad_function
 from ullage.emit.scope import scope_of
-from ullage.emit.slot_loads import SlotLoad, SlotWriter, locals_of
+from ullage.emit.slot_loads import SlotLoad, SlotWriter
 from ullage.emit.text import comment, docstring, literal
 from ullage.spec.model import Mode
 
@@ -111,7 +110,6 @@ class Loading:
                 self.runner,
                 slot,
                 slot.tails[first],
-                self._locals.of(self.runner.field(slot.name)),
                 slot.name in known,
             ).load()
             for slot in loaded
@@ -129,10 +127,6 @@ class Loading:
             tuple(each.live for each in self.runner.own_extents if first in each.slot.tails),
             any(slot.name in known and slot.source is not None for slot in loaded),
         )
-
-    @cached_property
-    def _locals(self) -> Names:
-        return locals_of(self.runner)
 
     def _known(self, modes: list[Mode]) -> frozenset[str]:
         """The slots whose sources `select` checks in all these modes."""

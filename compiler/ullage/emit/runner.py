@@ -16,6 +16,7 @@ from ullage.emit.model import RunnerModel
 from ullage.emit.modules import Module
 from ullage.emit.registry import RegistryEmitter
 from ullage.emit.rendering import render
+from ullage.emit.seen import exchanging_modes, seen_of
 from ullage.emit.selection import can_run
 from ullage.emit.text import comment, docstring, literal, sentence
 from ullage.emit.warm_up import WarmUps
@@ -33,10 +34,12 @@ class ServedView:
 
 @dataclass(frozen=True, slots=True)
 class CaseView:
-    """Modes that one method takes."""
+    """Modes that one method takes, and which of the methods of debug mode there are for them."""
 
     pattern: str
     method: str
+    poisons: bool = False
+    verifies: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,12 @@ class RunnerEmitter:
                 CaseView(_pattern((mode.name,)), f"_extents_{mode.name}")
                 for mode, _ in runner.modes
             ],
-            load_cases=[CaseView(_pattern(each.modes), f"_load_{each.name}") for each in groups],
+            load_cases=[
+                CaseView(_pattern(each.modes), each.name, each.poisons, each.verifies)
+                for each in groups
+            ],
+            seen=list(seen_of(runner)),
+            exchanging=list(exchanging_modes(runner)),
             groups=groups,
             slots=[runner.field(slot.name) for slot in runner.slots],
             carried=[

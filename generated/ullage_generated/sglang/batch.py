@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ullage_runtime.version import require_generated_code_version
 
-require_generated_code_version(4, __name__)
+require_generated_code_version(5, __name__)
 
 
 class Mode(Enum):
@@ -646,7 +646,7 @@ class Offer:
     checked: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class DecodeGraphTargetBatch:
     """A batch as the runner decode_graph of worker target has loaded it.
 
@@ -1043,7 +1043,7 @@ class DecodeGraphTargetBatch:
         return self.requests != self.live_requests or self.tokens != self.live_tokens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class DflashGraphDraftBatch:
     """A batch as the runner dflash_graph of worker draft has loaded it.
 
@@ -1344,7 +1344,7 @@ class DflashGraphDraftBatch:
         return self.requests != self.live_requests or self.tokens != self.live_tokens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class DflashWorkerDraftBatch:
     """A batch as the runner dflash_worker of worker draft has loaded it.
 
@@ -1429,7 +1429,7 @@ class DflashWorkerDraftBatch:
         return self.requests != self.live_requests or self.tokens != self.live_tokens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class DraftExtendGraphDraftBatch:
     """A batch as the runner draft_extend_graph of worker draft has loaded it.
 
@@ -1728,7 +1728,7 @@ class DraftExtendGraphDraftBatch:
         return self.requests != self.live_requests or self.tokens != self.live_tokens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class DraftGraphDraftBatch:
     """A batch as the runner draft_graph of worker draft has loaded it.
 
@@ -1950,7 +1950,7 @@ class DraftGraphDraftBatch:
         return self.requests != self.live_requests or self.tokens != self.live_tokens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class EagerTargetBatch:
     """A batch as the runner eager of worker target has loaded it.
 
@@ -2127,7 +2127,7 @@ class EagerTargetBatch:
         return self.requests != self.live_requests or self.tokens != self.live_tokens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class EagerDraftBatch:
     """A batch as the runner eager of worker draft has loaded it.
 
@@ -2288,7 +2288,7 @@ class EagerDraftBatch:
         return self.requests != self.live_requests or self.tokens != self.live_tokens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class FrozenKvGraphDraftBatch:
     """A batch as the runner frozen_kv_graph of worker draft has loaded it.
 
@@ -2411,7 +2411,7 @@ class FrozenKvGraphDraftBatch:
         return self.requests != self.live_requests or self.tokens != self.live_tokens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class MultiLayerGraphDraftBatch:
     """A batch as the runner multi_layer_graph of worker draft has loaded it.
 
@@ -2578,7 +2578,7 @@ class MultiLayerGraphDraftBatch:
         return self.requests != self.live_requests or self.tokens != self.live_tokens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class NgramWorkerTargetBatch:
     """A batch as the runner ngram_worker of worker target has loaded it.
 
@@ -2665,7 +2665,7 @@ class NgramWorkerTargetBatch:
         return self.requests != self.live_requests or self.tokens != self.live_tokens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class PrefillGraphTargetBatch:
     """A batch as the runner prefill_graph of worker target has loaded it.
 
@@ -2832,7 +2832,7 @@ class PrefillGraphTargetBatch:
         return self.requests != self.live_requests or self.tokens != self.live_tokens
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class PrefillGraphDraftBatch:
     """A batch as the runner prefill_graph of worker draft has loaded it.
 

@@ -35,7 +35,7 @@ from .capacities import (
 )
 from .config import AttentionBackend, Config, SpeculativeAlgorithm
 
-require_generated_code_version(4, __name__)
+require_generated_code_version(5, __name__)
 
 
 # specs/sglang/runners/decode_graph.yaml:1
