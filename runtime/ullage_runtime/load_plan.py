@@ -34,13 +34,7 @@ class PreparedLoad(Protocol):
 
 
 class Writer(Protocol):
-    """A way to write slots: torch's operations, or one kernel for all of them.
-
-    `is_cheap`: whether preparing a load costs so little that it is worth it for a single batch.
-    """
-
-    @property
-    def is_cheap(self) -> bool: ...
+    """A way to write slots: torch's operations, or one kernel for all of them."""
 
     def prepare(self, steps: Sequence[SlotLoad], sources: Sequence[Tensor]) -> PreparedLoad:
         """The load of every batch that is like the one of `sources`, which has been checked."""
@@ -52,6 +46,7 @@ class LoadSteps:
 
     def __init__(self) -> None:
         self.loads: list[SlotLoad] = []
+        self.sources: list[Tensor] = []
         self.absent: list[str] = []
 
     def copy(
@@ -68,7 +63,10 @@ class LoadSteps:
         """
         if source is None:
             self.absent.append(name)
-        self.loads.append(SlotLoad(view, None if source is None else name, live, fill))
+            self.loads.append(SlotLoad(view, None, live, fill))
+        else:
+            self.sources.append(source)
+            self.loads.append(SlotLoad(view, name, live, fill))
         return view
 
     def copy_present(
@@ -123,19 +121,14 @@ class LoadPlan(Generic[BatchT]):
         self._sources = values_of(self.sources)
         self._absent = values_of(self.absent)
         self._missing = (None,) * len(self.absent)
-        self._writer = writer
-        self._prepared: PreparedLoad | None = None
+        self._prepared = None if writer is None else writer.prepare(self.loads, steps.sources)
 
     def load(self, live: object) -> BatchT | None:
         """Load a batch of any class with those fields; None, with nothing written, if it is not
         like the first one: fields it lacks, dtypes, shapes, devices, or where its sources lie."""
-        if self._absent(live) != self._missing:
+        if self._prepared is None or self._absent(live) != self._missing:
             return None
-        sources = self._sources(live)
-        prepared = self._prepared
-        if prepared is None:
-            prepared = self._prepare(sources)
-        if prepared is None or not prepared(sources):
+        if not self._prepared(self._sources(live)):
             return None
         for name, source in self._carried:
             if getattr(live, source) is not getattr(self.batch, name):
@@ -145,9 +138,7 @@ class LoadPlan(Generic[BatchT]):
     def load_first(self, live: object) -> BatchT:
         """Load the batch that this plan was made for, and checked with."""
         sources = self._sources(live)
-        cheap = self._writer is not None and self._writer.is_cheap
-        prepared = self._prepare(sources) if cheap else None
-        if prepared is None or not prepared(sources):
+        if self._prepared is None or not self._prepared(sources):
             left = iter(sources)
             for load in self.loads:
                 write_slot(load, None if load.source is None else next(left))
@@ -170,13 +161,6 @@ class LoadPlan(Generic[BatchT]):
             value = copied[field.name]
             copied[field.name] = values.get(id(value), value)
         return made
-
-    def _prepare(self, sources: tuple[Tensor | None, ...]) -> PreparedLoad | None:
-        present = tuple(source for source in sources if source is not None)
-        if self._writer is None or len(present) != len(sources):
-            return None
-        self._prepared = self._writer.prepare(self.loads, present)
-        return self._prepared
 
     def _made(self, live: object) -> BatchT:
         """A batch of its own with the carried fields of a live one."""

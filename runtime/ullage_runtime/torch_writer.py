@@ -21,8 +21,6 @@ class TorchWriter:
     `static`: the bytes of the arenas, as first addresses and those behind.
     """
 
-    is_cheap: Final = False
-
     def __init__(self, static: Iterable[tuple[int, int]]) -> None:
         self._static = tuple((low, high) for low, high in static if low < high)
 

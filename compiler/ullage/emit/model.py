@@ -51,10 +51,6 @@ class Classes:
         return f"{self.stem}Registry"
 
     @property
-    def views(self) -> str:
-        return f"{self.stem}Views"
-
-    @property
     def extents(self) -> str:
         return f"{self.stem}Extents"
 
@@ -157,7 +153,7 @@ class EngineModel:
         for planned in self.analysis.plan.runners:
             stem, number = camel(planned.name), 2
             suffixes = (
-                *("Batch", "Capacities", "Registry", "Views", "Extents"),
+                *("Batch", "Capacities", "Registry", "Extents"),
                 *("Engine", "Facts", "Runner"),
             )
             while any(f"{stem}{suffix}" in taken for suffix in suffixes):
@@ -310,22 +306,6 @@ class RunnerModel:
         return all(
             name in axes or (name in settings and settings.of(name).base not in changing)
             for name in free_names(self.unfold(extent))
-        )
-
-    def is_viewed(self, slot: PlannedSlot) -> bool:
-        """Whether the padded shape of a batch decides the shape of the slot's view."""
-        return slot.name in self._viewed
-
-    def is_always_loaded(self, slot: PlannedSlot) -> bool:
-        """Whether every mode of the runner loads the slot."""
-        return len(slot.tails) == len(self.problem.modes)
-
-    @cached_property
-    def _viewed(self) -> frozenset[str]:
-        return frozenset(
-            slot.name
-            for slot in self.slots
-            if all(self.follows_rows(dimension.extent) for dimension in slot.dimensions)
         )
 
     @cached_property

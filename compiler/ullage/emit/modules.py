@@ -63,7 +63,7 @@ RUNTIME: Final[Mapping[str, str]] = {
     "SlotShape": "arena",
     "TorchWriter": "torch_writer",
     "UllageRuntimeError": "errors",
-    "ViewCache": "views",
+    "SlotViews": "views",
     "align_up": "integers",
     "cdiv": "integers",
     "check_extent": "checks",
@@ -77,8 +77,6 @@ RUNTIME: Final[Mapping[str, str]] = {
     "map_tensors": "outputs",
     "next_in": "integers",
     "out_of_range": "checks",
-    "clipped_view": "storage",
-    "padded_view": "storage",
     "poison": "debug",
     "poison_around": "debug",
     "present": "configuration",
@@ -136,7 +134,7 @@ PREPARED: Final = (
     "config = self.config",
     "mode = live.mode.value",
     "registry = self.registry",
-    "views = self._views_of(padded)",
+    "view = self._views.of",
 )
 """Local variables that templates provide, whether or not the lines of a spec need them."""
 

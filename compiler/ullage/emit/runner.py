@@ -14,7 +14,6 @@ from ullage.emit.extents import extents_class
 from ullage.emit.loading import Loading
 from ullage.emit.model import RunnerModel
 from ullage.emit.modules import Module
-from ullage.emit.registry import RegistryEmitter
 from ullage.emit.rendering import render
 from ullage.emit.seen import exchanging_modes, seen_of
 from ullage.emit.selection import can_run
@@ -112,13 +111,9 @@ class RunnerEmitter:
             pad_type="bool | Offer" if chosen else "bool",
             can_run=chosen,
             arenas_field=names_of_runners(engine).of(runner.planned.name),
-            views_config="self.config, " if self._views_use_config() else "",
         )
         about = (sentence(f"The {runner.title} of {engine.spec.engine}"),)
         return Module(f"{runner.classes.module}.py", about, body, self._siblings())
-
-    def _views_use_config(self) -> bool:
-        return RegistryEmitter(self.runner.engine).views_use_config(self.runner)
 
     def _siblings(self) -> dict[str, str]:
         runner = self.runner
@@ -126,7 +121,7 @@ class RunnerEmitter:
         siblings |= {"LiveBatch": "batch", "Mode": "batch", "Offer": "batch"}
         siblings |= dict.fromkeys(runner.engine.settings.enum_classes, "config")
         siblings |= {runner.classes.batch: "batch", runner.classes.capacities: "capacities"}
-        siblings |= {runner.classes.registry: "registry", runner.classes.views: "registry"}
+        siblings |= {runner.classes.registry: "registry"}
         return siblings | dict.fromkeys((runner.classes.engine, runner.classes.facts), "engine")
 
     def _guards(self) -> list[tuple[str, Expr]]:

@@ -59,11 +59,9 @@ class SlotWriter:
 
     @property
     def _view(self) -> str:
-        """The view, of which guards say whether there is one."""
-        if self.runner.is_viewed(self.slot):
-            return f"views.{self._field}"
+        """The slot at the padded shape of the batch, where guards say that there is one."""
         shape = ", ".join(self._extent(position, live=False) for position in self._positions)
-        return f"padded_view(self.registry.{self._field}, {shape})"
+        return f"view(registry.{self._field}, {shape})"
 
     @property
     def _source(self) -> Source:
@@ -101,8 +99,7 @@ class SlotWriter:
         """The record of a slot that the configuration may not have."""
         if self.slot.guard == TRUE:
             return recorded
-        owner = "views" if self.runner.is_viewed(self.slot) else "self.registry"
-        return f"None if {owner}.{self._field} is None else {recorded}"
+        return f"None if registry.{self._field} is None else {recorded}"
 
     def _rows(self) -> str:
         """The live extents of the slot."""
@@ -138,16 +135,14 @@ class SlotWriter:
     def _left(self) -> SlotLoad:
         """A slot that a step writes: load fills no more than its tail."""
         fill = self.tail.fill if self._moving else None
-        if fill is not None:
-            padded = f"steps.pad({self._view}, {self._rows()}, {self._text(fill)})"
-            return self._unread(self._guarded(padded))
-        is_viewed = self.runner.is_viewed(self.slot)
-        return self._unread(self._view if is_viewed else self._guarded(self._view))
+        if fill is None:
+            return self._unread(self._view)
+        return self._unread(f"steps.pad({self._view}, {self._rows()}, {self._text(fill)})")
 
     def _computed(self) -> SlotLoad:
         compute = self.slot.compute
         value = "0" if compute is None else self._text(compute)
-        return self._unread(self._guarded(f"steps.compute({self._view}, {value})"))
+        return self._unread(f"steps.compute({self._view}, {value})")
 
     def _unread(self, recorded: str) -> SlotLoad:
         """A slot without a source."""
@@ -157,6 +152,6 @@ class SlotWriter:
             (),
             (),
             (f"poison_around(self.registry.{self._field}, None)",),
-            recorded,
+            self._guarded(recorded),
             (),
         )

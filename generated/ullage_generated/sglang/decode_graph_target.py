@@ -36,14 +36,14 @@ from ullage_runtime.ranks import Ranks
 from ullage_runtime.requirements import require_ranks, require_same_configuration
 from ullage_runtime.torch_writer import TorchWriter
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import ViewCache
+from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import DecodeGraphTargetBatch, Extents, LiveBatch, Mode, Offer, Rows
 from .capacities import DecodeGraphTargetCapacities
 from .config import Config
 from .engine import DecodeGraphTargetEngine, DecodeGraphTargetFacts
-from .registry import DecodeGraphTargetRegistry, DecodeGraphTargetViews
+from .registry import DecodeGraphTargetRegistry
 
 require_generated_code_version(5, __name__)
 
@@ -650,7 +650,7 @@ class DecodeGraphTargetRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.decode_graph_target,
         )
-        self._views: ViewCache[DecodeGraphTargetViews] = ViewCache()
+        self._views = SlotViews()
         self._plans: PlanCache[DecodeGraphTargetBatch] = PlanCache(
             {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
         )
@@ -869,14 +869,6 @@ class DecodeGraphTargetRunner:
                 self._require_unpoisoned_idling(batch, batch.mode.value)
             case Mode.TARGET_VERIFY:
                 self._require_unpoisoned_target_verify(batch, batch.mode.value)
-
-    def _views_of(self, rows: Rows) -> DecodeGraphTargetViews:
-        views = self._views.get(rows)
-        if views is None:
-            views = self._views.put(
-                rows, DecodeGraphTargetViews.of(self.registry, self.config, rows)
-            )
-        return views
 
     # specs/sglang/modes/adaptive_verify.yaml:1
     def _extents_adaptive_verify(
@@ -1807,7 +1799,8 @@ class DecodeGraphTargetRunner:
         """The slots of adaptive_verify."""
         config = self.config
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
+        registry = self.registry
+        view = self._views.of
         steps = LoadSteps()
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
@@ -1832,28 +1825,54 @@ class DecodeGraphTargetRunner:
             live_gathered_tokens=rows.gathered_tokens,
             gathered_tokens=padded.gathered_tokens,
             # specs/sglang/backends/flashinfer.yaml:67
-            flashinfer_workspace=views.flashinfer_workspace,
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
             # specs/sglang/backends/prepared.yaml:3
-            graph_input_embeds=views.graph_input_embeds,
+            graph_input_embeds=None
+            if registry.graph_input_embeds is None
+            else view(registry.graph_input_embeds, padded.tokens, config.hidden_size),
             # specs/sglang/backends/sequences.yaml:31
-            verify_mask=views.verify_mask,
+            verify_mask=None
+            if registry.verify_mask is None
+            else view(
+                registry.verify_mask, padded.requests * config.target_width * config.mask_width
+            ),
             # specs/sglang/slots.yaml:3
             input_ids=steps.copy_present(
-                views.input_ids, "input_ids", live.input_ids, (rows.tokens,), 0
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
             ),
             # specs/sglang/slots.yaml:6
-            positions=steps.copy(views.positions, "positions", live.positions, (rows.tokens,), 0),
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
             # specs/sglang/slots.yaml:9
             out_cache_loc=steps.copy_present(
-                views.out_cache_loc, "out_cache_loc", live.out_cache_loc, (rows.tokens,), 0
+                view(registry.out_cache_loc, padded.tokens),
+                "out_cache_loc",
+                live.out_cache_loc,
+                (rows.tokens,),
+                0,
             ),
             # specs/sglang/slots.yaml:15
             mrope_positions=steps.copy_present(
-                views.mrope_positions, "mrope_positions", live.mrope_positions, (3, rows.tokens), 0
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
             ),
             # specs/sglang/slots.yaml:18
             req_pool_indices=steps.copy(
-                views.req_pool_indices,
+                view(registry.req_pool_indices, padded.requests),
                 "req_pool_indices",
                 live.req_pool_indices,
                 (rows.requests,),
@@ -1861,11 +1880,15 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:21
             seq_lens=steps.copy(
-                views.seq_lens, "seq_lens", live.seq_lens, (rows.requests,), config.sequence_fill
+                view(registry.seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                config.sequence_fill,
             ),
             # specs/sglang/slots.yaml:24
             seq_lens_cpu=steps.copy_present(
-                views.seq_lens_cpu,
+                view(registry.seq_lens_cpu, padded.requests),
                 "seq_lens_cpu",
                 live.seq_lens_cpu,
                 (rows.requests,),
@@ -1873,9 +1896,9 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:36
             encoder_lens=None
-            if views.encoder_lens is None
+            if registry.encoder_lens is None
             else steps.copy(
-                views.encoder_lens,
+                view(registry.encoder_lens, padded.requests),
                 "encoder_lens",
                 live.encoder_lens,
                 (rows.requests,),
@@ -1883,9 +1906,9 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:40
             mamba_track_indices=None
-            if views.mamba_track_indices is None
+            if registry.mamba_track_indices is None
             else steps.copy_present(
-                views.mamba_track_indices,
+                view(registry.mamba_track_indices, padded.requests),
                 "mamba_track_indices",
                 live.mamba_track_indices,
                 (rows.requests,),
@@ -1893,9 +1916,9 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:43
             mamba_track_mask=None
-            if views.mamba_track_mask is None
+            if registry.mamba_track_mask is None
             else steps.copy_present(
-                views.mamba_track_mask,
+                view(registry.mamba_track_mask, padded.requests),
                 "mamba_track_mask",
                 live.mamba_track_mask,
                 (rows.requests,),
@@ -1903,57 +1926,64 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:46
             ngram_column_starts=None
-            if views.ngram_column_starts is None
+            if registry.ngram_column_starts is None
             else steps.copy(
-                views.ngram_column_starts,
+                view(registry.ngram_column_starts, padded.requests),
                 "ngram_column_starts",
                 live.ngram_column_starts,
                 (rows.requests,),
             ),
             # specs/sglang/slots.yaml:49
             ngram_req_lens=None
-            if views.ngram_req_lens is None
+            if registry.ngram_req_lens is None
             else steps.copy(
-                views.ngram_req_lens, "ngram_req_lens", live.ngram_req_lens, (rows.requests,)
+                view(registry.ngram_req_lens, padded.requests),
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                (rows.requests,),
             ),
             # specs/sglang/slots.yaml:52
             ngram_out_column_starts=None
-            if views.ngram_out_column_starts is None
+            if registry.ngram_out_column_starts is None
             else steps.copy(
-                views.ngram_out_column_starts,
+                view(registry.ngram_out_column_starts, padded.requests),
                 "ngram_out_column_starts",
                 live.ngram_out_column_starts,
                 (rows.requests,),
             ),
             # specs/sglang/slots.yaml:55
             ngram_out_req_lens=None
-            if views.ngram_out_req_lens is None
+            if registry.ngram_out_req_lens is None
             else steps.copy(
-                views.ngram_out_req_lens,
+                view(registry.ngram_out_req_lens, padded.requests),
                 "ngram_out_req_lens",
                 live.ngram_out_req_lens,
                 (rows.requests,),
             ),
             # specs/sglang/slots.yaml:58
             ngram_skip_update=None
-            if views.ngram_skip_update is None
+            if registry.ngram_skip_update is None
             else steps.copy(
-                views.ngram_skip_update,
+                view(registry.ngram_skip_update, padded.requests),
                 "ngram_skip_update",
                 live.ngram_skip_update,
                 (rows.requests,),
             ),
             # specs/sglang/slots.yaml:61
             canary_request_ids=None
-            if views.canary_request_ids is None
+            if registry.canary_request_ids is None
             else steps.copy(
-                views.canary_request_ids, "request_ids", live.request_ids, (rows.requests,), 0
+                view(registry.canary_request_ids, padded.requests),
+                "request_ids",
+                live.request_ids,
+                (rows.requests,),
+                0,
             ),
             # specs/sglang/slots.yaml:64
             canary_bootstrap_rooms=None
-            if views.canary_bootstrap_rooms is None
+            if registry.canary_bootstrap_rooms is None
             else steps.copy(
-                views.canary_bootstrap_rooms,
+                view(registry.canary_bootstrap_rooms, padded.requests),
                 "bootstrap_rooms",
                 live.bootstrap_rooms,
                 (rows.requests,),
@@ -1961,44 +1991,60 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:67
             dllm_input_state=None
-            if views.dllm_input_state is None
+            if registry.dllm_input_state is None
             else steps.copy_present(
-                views.dllm_input_state,
+                view(registry.dllm_input_state, padded.tokens, config.hidden_size),
                 "dllm_input_state",
                 live.dllm_input_state,
                 (rows.tokens, config.hidden_size),
             ),
             # specs/sglang/slots.yaml:74
-            global_num_tokens=steps.compute(views.global_num_tokens, padded.tokens),
+            global_num_tokens=steps.compute(
+                view(
+                    registry.global_num_tokens,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
+            ),
             # specs/sglang/slots.yaml:77
             global_num_tokens_for_logprob=steps.compute(
-                views.global_num_tokens_for_logprob, padded.tokens
+                view(
+                    registry.global_num_tokens_for_logprob,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
             ),
             # specs/sglang/slots.yaml:83
-            graph_logits=views.graph_logits,
+            graph_logits=None
+            if registry.graph_logits is None
+            else view(registry.graph_logits, padded.tokens, config.vocab_size),
             # specs/sglang/slots.yaml:86
             pipeline_hidden_states=None
-            if views.pipeline_hidden_states is None
+            if registry.pipeline_hidden_states is None
             else steps.copy_present(
-                views.pipeline_hidden_states,
+                view(
+                    registry.pipeline_hidden_states,
+                    padded.proxy_tokens,
+                    config.hidden_size * config.residual_streams,
+                ),
                 "pipeline_hidden_states",
                 live.pipeline_hidden_states,
                 (rows.proxy_tokens, config.hidden_size * config.residual_streams),
             ),
             # specs/sglang/slots.yaml:89
             pipeline_residual=None
-            if views.pipeline_residual is None
+            if registry.pipeline_residual is None
             else steps.copy_present(
-                views.pipeline_residual,
+                view(registry.pipeline_residual, padded.proxy_tokens, config.hidden_size),
                 "pipeline_residual",
                 live.pipeline_residual,
                 (rows.proxy_tokens, config.hidden_size),
             ),
             # specs/sglang/slots.yaml:316
             num_token_non_padded=None
-            if views.num_token_non_padded is None
+            if registry.num_token_non_padded is None
             else steps.compute(
-                views.num_token_non_padded,
+                view(registry.num_token_non_padded, 1),
                 max(
                     0,
                     min(
@@ -2011,108 +2057,226 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:326
             first_num_token_non_padded=None
-            if views.first_num_token_non_padded is None
+            if registry.first_num_token_non_padded is None
             else steps.compute(
-                views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens)
+                view(registry.first_num_token_non_padded, 1), min(rows.tokens, padded.split_tokens)
             ),
             # specs/sglang/slots.yaml:329
             second_num_token_non_padded=None
-            if views.second_num_token_non_padded is None
+            if registry.second_num_token_non_padded is None
             else steps.compute(
-                views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
+                view(registry.second_num_token_non_padded, 1),
+                max(rows.tokens - padded.split_tokens, 0),
             ),
             # specs/sglang/backends/dsa.yaml:15
-            dsa_page_table=views.dsa_page_table,
+            dsa_page_table=None
+            if registry.dsa_page_table is None
+            else view(registry.dsa_page_table, padded.tokens, present(config.dsa_columns)),
             # specs/sglang/backends/dsa.yaml:18
-            dsa_cache_seqlens=views.dsa_cache_seqlens,
+            dsa_cache_seqlens=None
+            if registry.dsa_cache_seqlens is None
+            else view(registry.dsa_cache_seqlens, padded.tokens),
             # specs/sglang/backends/dsa.yaml:20
-            dsa_kv_indptr=views.dsa_kv_indptr,
+            dsa_kv_indptr=None
+            if registry.dsa_kv_indptr is None
+            else view(registry.dsa_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/dsa.yaml:23
-            dsa_kv_indices=views.dsa_kv_indices,
+            dsa_kv_indices=None
+            if registry.dsa_kv_indices is None
+            else view(registry.dsa_kv_indices, padded.requests, present(config.dsa_index_topk)),
             # specs/sglang/backends/flashinfer.yaml:16
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:19
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:21
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else view(registry.flashinfer_last_page_len, padded.requests),
             # specs/sglang/backends/flashinfer.yaml:23
-            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:26
-            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:35
-            flashinfer_kv_indices=views.flashinfer_kv_indices,
+            flashinfer_kv_indices=None
+            if registry.flashinfer_kv_indices is None
+            else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
             # specs/sglang/backends/flashinfer.yaml:38
-            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+            flashinfer_second_kv_indices=None
+            if registry.flashinfer_second_kv_indices is None
+            else view(
+                registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
+            ),
             # specs/sglang/backends/flashinfer.yaml:41
-            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+            flashinfer_window_cache_loc=None
+            if registry.flashinfer_window_cache_loc is None
+            else view(registry.flashinfer_window_cache_loc, padded.tokens),
             # specs/sglang/backends/flashinfer.yaml:45
-            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+            flashinfer_mask_indptr=None
+            if registry.flashinfer_mask_indptr is None
+            else view(registry.flashinfer_mask_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:48
-            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            flashinfer_custom_mask=None
+            if registry.flashinfer_custom_mask is None
+            else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
             # specs/sglang/backends/hybrid_linear.yaml:8
-            linear_state_indices=views.linear_state_indices,
+            linear_state_indices=None
+            if registry.linear_state_indices is None
+            else view(registry.linear_state_indices, padded.requests),
             # specs/sglang/backends/hybrid_linear.yaml:11
-            linear_query_start=views.linear_query_start,
+            linear_query_start=None
+            if registry.linear_query_start is None
+            else view(registry.linear_query_start, padded.requests + 1),
             # specs/sglang/backends/hybrid_linear.yaml:13
-            linear_verify_indices=views.linear_verify_indices,
+            linear_verify_indices=None
+            if registry.linear_verify_indices is None
+            else view(registry.linear_verify_indices, padded.requests),
             # specs/sglang/backends/mla.yaml:19
-            mla_kv_indptr=views.mla_kv_indptr,
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else view(registry.mla_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:22
-            mla_qo_indptr=views.mla_qo_indptr,
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else view(registry.mla_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:30
-            mla_kv_indices=views.mla_kv_indices,
+            mla_kv_indices=None
+            if registry.mla_kv_indices is None
+            else view(registry.mla_kv_indices, padded.requests, config.sequence_limit),
             # specs/sglang/backends/mla.yaml:33
-            mla_kv_lens=views.mla_kv_lens,
+            mla_kv_lens=None
+            if registry.mla_kv_lens is None
+            else view(registry.mla_kv_lens, padded.requests),
             # specs/sglang/backends/mla.yaml:34
-            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+            mla_kv_indptr_cpu=None
+            if registry.mla_kv_indptr_cpu is None
+            else view(registry.mla_kv_indptr_cpu, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:37
-            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+            mla_qo_indptr_cpu=None
+            if registry.mla_qo_indptr_cpu is None
+            else view(registry.mla_qo_indptr_cpu, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:40
-            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+            mla_kv_lens_cpu=None
+            if registry.mla_kv_lens_cpu is None
+            else view(registry.mla_kv_lens_cpu, padded.requests),
             # specs/sglang/backends/mla.yaml:48
-            mla_block_table=views.mla_block_table,
+            mla_block_table=None
+            if registry.mla_block_table is None
+            else view(registry.mla_block_table, padded.requests, config.mla_blocks),
             # specs/sglang/backends/mla.yaml:51
-            mla_padded_q=views.mla_padded_q,
+            mla_padded_q=None
+            if registry.mla_padded_q is None
+            else view(
+                registry.mla_padded_q,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_latent_size),
+            ),
             # specs/sglang/backends/mla.yaml:54
-            mla_unpadded_output=views.mla_unpadded_output,
+            mla_unpadded_output=None
+            if registry.mla_unpadded_output is None
+            else view(
+                registry.mla_unpadded_output,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_output_size),
+            ),
             # specs/sglang/backends/page_tables.yaml:20
-            page_table=views.page_table,
+            page_table=None
+            if registry.page_table is None
+            else view(registry.page_table, padded.requests, config.table_columns),
             # specs/sglang/backends/page_tables.yaml:22
-            window_page_table=views.window_page_table,
+            window_page_table=None
+            if registry.window_page_table is None
+            else view(registry.window_page_table, padded.requests, config.table_columns),
             # specs/sglang/backends/page_tables.yaml:25
-            encoder_page_table=views.encoder_page_table,
+            encoder_page_table=None
+            if registry.encoder_page_table is None
+            else view(
+                registry.encoder_page_table, padded.requests, present(config.max_source_positions)
+            ),
             # specs/sglang/backends/page_tables.yaml:28
-            cache_seqlens=views.cache_seqlens,
+            cache_seqlens=None
+            if registry.cache_seqlens is None
+            else view(registry.cache_seqlens, padded.requests),
             # specs/sglang/backends/page_tables.yaml:30
-            cu_seqlens_q=views.cu_seqlens_q,
+            cu_seqlens_q=None
+            if registry.cu_seqlens_q is None
+            else view(registry.cu_seqlens_q, padded.requests + 1),
             # specs/sglang/backends/page_tables.yaml:33
-            cu_seqlens_k=views.cu_seqlens_k,
+            cu_seqlens_k=None
+            if registry.cu_seqlens_k is None
+            else view(registry.cu_seqlens_k, padded.requests + 1),
             # specs/sglang/backends/page_tables.yaml:35
-            scheduler_metadata=views.scheduler_metadata,
+            scheduler_metadata=None
+            if registry.scheduler_metadata is None
+            else view(registry.scheduler_metadata, 4 * align_up(padded.requests, 4) + 1),
             # specs/sglang/backends/page_tables.yaml:38
-            strided_indices=views.strided_indices,
+            strided_indices=None
+            if registry.strided_indices is None
+            else view(registry.strided_indices, config.context_pages),
             # specs/sglang/backends/page_tables.yaml:65
-            all_token_page_table=views.all_token_page_table,
+            all_token_page_table=None
+            if registry.all_token_page_table is None
+            else view(registry.all_token_page_table, padded.tokens, config.table_columns),
             # specs/sglang/backends/triton.yaml:11
-            triton_kv_indptr=views.triton_kv_indptr,
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else view(registry.triton_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:14
-            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else view(registry.triton_window_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:17
-            triton_qo_indptr=views.triton_qo_indptr,
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else view(registry.triton_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:19
-            triton_mask_indptr=views.triton_mask_indptr,
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else view(registry.triton_mask_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:27
-            triton_kv_indices=views.triton_kv_indices,
+            triton_kv_indices=None
+            if registry.triton_kv_indices is None
+            else view(registry.triton_kv_indices, padded.requests, config.sequence_limit),
             # specs/sglang/backends/triton.yaml:31
-            triton_window_kv_indices=views.triton_window_kv_indices,
+            triton_window_kv_indices=None
+            if registry.triton_window_kv_indices is None
+            else view(registry.triton_window_kv_indices, padded.tokens, config.sliding_window),
             # specs/sglang/backends/triton.yaml:35
-            triton_window_cache_loc=views.triton_window_cache_loc,
+            triton_window_cache_loc=None
+            if registry.triton_window_cache_loc is None
+            else view(registry.triton_window_cache_loc, padded.tokens),
             # specs/sglang/backends/triton.yaml:39
-            triton_num_kv_splits=views.triton_num_kv_splits,
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else view(registry.triton_num_kv_splits, padded.tokens),
             # specs/sglang/backends/triton.yaml:59
-            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else view(
+                registry.triton_attn_logits,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
             # specs/sglang/backends/triton.yaml:62
-            triton_attn_lse=views.triton_attn_lse,
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else view(
+                registry.triton_attn_lse,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
             aux_hidden_states=None,
             custom_mask=None,
             linear_next_token=None,
@@ -2704,7 +2868,8 @@ class DecodeGraphTargetRunner:
         """The slots of capture."""
         config = self.config
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
+        registry = self.registry
+        view = self._views.of
         steps = LoadSteps()
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
@@ -2729,28 +2894,54 @@ class DecodeGraphTargetRunner:
             live_gathered_tokens=rows.gathered_tokens,
             gathered_tokens=padded.gathered_tokens,
             # specs/sglang/backends/flashinfer.yaml:67
-            flashinfer_workspace=views.flashinfer_workspace,
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
             # specs/sglang/backends/prepared.yaml:3
-            graph_input_embeds=views.graph_input_embeds,
+            graph_input_embeds=None
+            if registry.graph_input_embeds is None
+            else view(registry.graph_input_embeds, padded.tokens, config.hidden_size),
             # specs/sglang/backends/sequences.yaml:31
-            verify_mask=views.verify_mask,
+            verify_mask=None
+            if registry.verify_mask is None
+            else view(
+                registry.verify_mask, padded.requests * config.target_width * config.mask_width
+            ),
             # specs/sglang/slots.yaml:3
             input_ids=steps.copy_present(
-                views.input_ids, "input_ids", live.input_ids, (rows.tokens,), 0
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
             ),
             # specs/sglang/slots.yaml:6
-            positions=steps.copy(views.positions, "positions", live.positions, (rows.tokens,), 0),
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
             # specs/sglang/slots.yaml:9
             out_cache_loc=steps.copy_present(
-                views.out_cache_loc, "out_cache_loc", live.out_cache_loc, (rows.tokens,), 0
+                view(registry.out_cache_loc, padded.tokens),
+                "out_cache_loc",
+                live.out_cache_loc,
+                (rows.tokens,),
+                0,
             ),
             # specs/sglang/slots.yaml:15
             mrope_positions=steps.copy_present(
-                views.mrope_positions, "mrope_positions", live.mrope_positions, (3, rows.tokens), 0
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
             ),
             # specs/sglang/slots.yaml:18
             req_pool_indices=steps.copy(
-                views.req_pool_indices,
+                view(registry.req_pool_indices, padded.requests),
                 "req_pool_indices",
                 live.req_pool_indices,
                 (rows.requests,),
@@ -2758,11 +2949,15 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:21
             seq_lens=steps.copy(
-                views.seq_lens, "seq_lens", live.seq_lens, (rows.requests,), config.sequence_fill
+                view(registry.seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                config.sequence_fill,
             ),
             # specs/sglang/slots.yaml:24
             seq_lens_cpu=steps.copy_present(
-                views.seq_lens_cpu,
+                view(registry.seq_lens_cpu, padded.requests),
                 "seq_lens_cpu",
                 live.seq_lens_cpu,
                 (rows.requests,),
@@ -2770,9 +2965,9 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:36
             encoder_lens=None
-            if views.encoder_lens is None
+            if registry.encoder_lens is None
             else steps.copy(
-                views.encoder_lens,
+                view(registry.encoder_lens, padded.requests),
                 "encoder_lens",
                 live.encoder_lens,
                 (rows.requests,),
@@ -2780,9 +2975,9 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:40
             mamba_track_indices=None
-            if views.mamba_track_indices is None
+            if registry.mamba_track_indices is None
             else steps.copy_present(
-                views.mamba_track_indices,
+                view(registry.mamba_track_indices, padded.requests),
                 "mamba_track_indices",
                 live.mamba_track_indices,
                 (rows.requests,),
@@ -2790,9 +2985,9 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:43
             mamba_track_mask=None
-            if views.mamba_track_mask is None
+            if registry.mamba_track_mask is None
             else steps.copy_present(
-                views.mamba_track_mask,
+                view(registry.mamba_track_mask, padded.requests),
                 "mamba_track_mask",
                 live.mamba_track_mask,
                 (rows.requests,),
@@ -2800,57 +2995,64 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:46
             ngram_column_starts=None
-            if views.ngram_column_starts is None
+            if registry.ngram_column_starts is None
             else steps.copy(
-                views.ngram_column_starts,
+                view(registry.ngram_column_starts, padded.requests),
                 "ngram_column_starts",
                 live.ngram_column_starts,
                 (rows.requests,),
             ),
             # specs/sglang/slots.yaml:49
             ngram_req_lens=None
-            if views.ngram_req_lens is None
+            if registry.ngram_req_lens is None
             else steps.copy(
-                views.ngram_req_lens, "ngram_req_lens", live.ngram_req_lens, (rows.requests,)
+                view(registry.ngram_req_lens, padded.requests),
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                (rows.requests,),
             ),
             # specs/sglang/slots.yaml:52
             ngram_out_column_starts=None
-            if views.ngram_out_column_starts is None
+            if registry.ngram_out_column_starts is None
             else steps.copy(
-                views.ngram_out_column_starts,
+                view(registry.ngram_out_column_starts, padded.requests),
                 "ngram_out_column_starts",
                 live.ngram_out_column_starts,
                 (rows.requests,),
             ),
             # specs/sglang/slots.yaml:55
             ngram_out_req_lens=None
-            if views.ngram_out_req_lens is None
+            if registry.ngram_out_req_lens is None
             else steps.copy(
-                views.ngram_out_req_lens,
+                view(registry.ngram_out_req_lens, padded.requests),
                 "ngram_out_req_lens",
                 live.ngram_out_req_lens,
                 (rows.requests,),
             ),
             # specs/sglang/slots.yaml:58
             ngram_skip_update=None
-            if views.ngram_skip_update is None
+            if registry.ngram_skip_update is None
             else steps.copy(
-                views.ngram_skip_update,
+                view(registry.ngram_skip_update, padded.requests),
                 "ngram_skip_update",
                 live.ngram_skip_update,
                 (rows.requests,),
             ),
             # specs/sglang/slots.yaml:61
             canary_request_ids=None
-            if views.canary_request_ids is None
+            if registry.canary_request_ids is None
             else steps.copy(
-                views.canary_request_ids, "request_ids", live.request_ids, (rows.requests,), 0
+                view(registry.canary_request_ids, padded.requests),
+                "request_ids",
+                live.request_ids,
+                (rows.requests,),
+                0,
             ),
             # specs/sglang/slots.yaml:64
             canary_bootstrap_rooms=None
-            if views.canary_bootstrap_rooms is None
+            if registry.canary_bootstrap_rooms is None
             else steps.copy(
-                views.canary_bootstrap_rooms,
+                view(registry.canary_bootstrap_rooms, padded.requests),
                 "bootstrap_rooms",
                 live.bootstrap_rooms,
                 (rows.requests,),
@@ -2858,54 +3060,75 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:67
             dllm_input_state=None
-            if views.dllm_input_state is None
+            if registry.dllm_input_state is None
             else steps.copy_present(
-                views.dllm_input_state,
+                view(registry.dllm_input_state, padded.tokens, config.hidden_size),
                 "dllm_input_state",
                 live.dllm_input_state,
                 (rows.tokens, config.hidden_size),
                 0,
             ),
             # specs/sglang/slots.yaml:70
-            aux_hidden_states=views.aux_hidden_states,
+            aux_hidden_states=None
+            if registry.aux_hidden_states is None
+            else view(registry.aux_hidden_states, padded.tokens, present(config.draft_input_size)),
             # specs/sglang/slots.yaml:74
-            global_num_tokens=steps.compute(views.global_num_tokens, padded.tokens),
+            global_num_tokens=steps.compute(
+                view(
+                    registry.global_num_tokens,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
+            ),
             # specs/sglang/slots.yaml:77
             global_num_tokens_for_logprob=steps.compute(
-                views.global_num_tokens_for_logprob, padded.tokens
+                view(
+                    registry.global_num_tokens_for_logprob,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
             ),
             # specs/sglang/slots.yaml:80
             custom_mask=steps.copy_present(
-                views.custom_mask,
+                view(
+                    registry.custom_mask,
+                    (padded.requests * config.sequence_fill + padded.tokens) * config.target_width,
+                ),
                 "custom_mask",
                 live.custom_mask,
                 ((rows.requests * config.sequence_fill + rows.tokens) * config.target_width,),
             ),
             # specs/sglang/slots.yaml:83
-            graph_logits=views.graph_logits,
+            graph_logits=None
+            if registry.graph_logits is None
+            else view(registry.graph_logits, padded.tokens, config.vocab_size),
             # specs/sglang/slots.yaml:86
             pipeline_hidden_states=None
-            if views.pipeline_hidden_states is None
+            if registry.pipeline_hidden_states is None
             else steps.copy_present(
-                views.pipeline_hidden_states,
+                view(
+                    registry.pipeline_hidden_states,
+                    padded.proxy_tokens,
+                    config.hidden_size * config.residual_streams,
+                ),
                 "pipeline_hidden_states",
                 live.pipeline_hidden_states,
                 (rows.proxy_tokens, config.hidden_size * config.residual_streams),
             ),
             # specs/sglang/slots.yaml:89
             pipeline_residual=None
-            if views.pipeline_residual is None
+            if registry.pipeline_residual is None
             else steps.copy_present(
-                views.pipeline_residual,
+                view(registry.pipeline_residual, padded.proxy_tokens, config.hidden_size),
                 "pipeline_residual",
                 live.pipeline_residual,
                 (rows.proxy_tokens, config.hidden_size),
             ),
             # specs/sglang/slots.yaml:316
             num_token_non_padded=None
-            if views.num_token_non_padded is None
+            if registry.num_token_non_padded is None
             else steps.compute(
-                views.num_token_non_padded,
+                view(registry.num_token_non_padded, 1),
                 max(
                     0,
                     min(
@@ -2918,120 +3141,254 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:326
             first_num_token_non_padded=None
-            if views.first_num_token_non_padded is None
+            if registry.first_num_token_non_padded is None
             else steps.compute(
-                views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens)
+                view(registry.first_num_token_non_padded, 1), min(rows.tokens, padded.split_tokens)
             ),
             # specs/sglang/slots.yaml:329
             second_num_token_non_padded=None
-            if views.second_num_token_non_padded is None
+            if registry.second_num_token_non_padded is None
             else steps.compute(
-                views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
+                view(registry.second_num_token_non_padded, 1),
+                max(rows.tokens - padded.split_tokens, 0),
             ),
             # specs/sglang/backends/dsa.yaml:15
-            dsa_page_table=views.dsa_page_table,
+            dsa_page_table=None
+            if registry.dsa_page_table is None
+            else view(registry.dsa_page_table, padded.tokens, present(config.dsa_columns)),
             # specs/sglang/backends/dsa.yaml:18
-            dsa_cache_seqlens=views.dsa_cache_seqlens,
+            dsa_cache_seqlens=None
+            if registry.dsa_cache_seqlens is None
+            else view(registry.dsa_cache_seqlens, padded.tokens),
             # specs/sglang/backends/dsa.yaml:20
-            dsa_kv_indptr=views.dsa_kv_indptr,
+            dsa_kv_indptr=None
+            if registry.dsa_kv_indptr is None
+            else view(registry.dsa_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/dsa.yaml:23
-            dsa_kv_indices=views.dsa_kv_indices,
+            dsa_kv_indices=None
+            if registry.dsa_kv_indices is None
+            else view(registry.dsa_kv_indices, padded.requests, present(config.dsa_index_topk)),
             # specs/sglang/backends/flashinfer.yaml:16
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:19
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:21
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else view(registry.flashinfer_last_page_len, padded.requests),
             # specs/sglang/backends/flashinfer.yaml:23
-            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:26
-            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:35
-            flashinfer_kv_indices=views.flashinfer_kv_indices,
+            flashinfer_kv_indices=None
+            if registry.flashinfer_kv_indices is None
+            else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
             # specs/sglang/backends/flashinfer.yaml:38
-            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+            flashinfer_second_kv_indices=None
+            if registry.flashinfer_second_kv_indices is None
+            else view(
+                registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
+            ),
             # specs/sglang/backends/flashinfer.yaml:41
-            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+            flashinfer_window_cache_loc=None
+            if registry.flashinfer_window_cache_loc is None
+            else view(registry.flashinfer_window_cache_loc, padded.tokens),
             # specs/sglang/backends/flashinfer.yaml:45
-            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+            flashinfer_mask_indptr=None
+            if registry.flashinfer_mask_indptr is None
+            else view(registry.flashinfer_mask_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:48
-            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            flashinfer_custom_mask=None
+            if registry.flashinfer_custom_mask is None
+            else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
             # specs/sglang/backends/hybrid_linear.yaml:8
-            linear_state_indices=views.linear_state_indices,
+            linear_state_indices=None
+            if registry.linear_state_indices is None
+            else view(registry.linear_state_indices, padded.requests),
             # specs/sglang/backends/hybrid_linear.yaml:11
-            linear_query_start=views.linear_query_start,
+            linear_query_start=None
+            if registry.linear_query_start is None
+            else view(registry.linear_query_start, padded.requests + 1),
             # specs/sglang/backends/hybrid_linear.yaml:13
-            linear_verify_indices=views.linear_verify_indices,
+            linear_verify_indices=None
+            if registry.linear_verify_indices is None
+            else view(registry.linear_verify_indices, padded.requests),
             # specs/sglang/backends/hybrid_linear.yaml:23
-            linear_next_token=views.linear_next_token,
+            linear_next_token=None
+            if registry.linear_next_token is None
+            else view(registry.linear_next_token, padded.requests, config.target_width),
             # specs/sglang/backends/hybrid_linear.yaml:26
-            linear_next_sibling=views.linear_next_sibling,
+            linear_next_sibling=None
+            if registry.linear_next_sibling is None
+            else view(registry.linear_next_sibling, padded.requests, config.target_width),
             # specs/sglang/backends/hybrid_linear.yaml:29
-            linear_parent=views.linear_parent,
+            linear_parent=None
+            if registry.linear_parent is None
+            else view(registry.linear_parent, padded.requests, config.target_width),
             # specs/sglang/backends/mla.yaml:19
-            mla_kv_indptr=views.mla_kv_indptr,
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else view(registry.mla_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:22
-            mla_qo_indptr=views.mla_qo_indptr,
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else view(registry.mla_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:30
-            mla_kv_indices=views.mla_kv_indices,
+            mla_kv_indices=None
+            if registry.mla_kv_indices is None
+            else view(registry.mla_kv_indices, padded.requests, config.sequence_limit),
             # specs/sglang/backends/mla.yaml:33
-            mla_kv_lens=views.mla_kv_lens,
+            mla_kv_lens=None
+            if registry.mla_kv_lens is None
+            else view(registry.mla_kv_lens, padded.requests),
             # specs/sglang/backends/mla.yaml:34
-            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+            mla_kv_indptr_cpu=None
+            if registry.mla_kv_indptr_cpu is None
+            else view(registry.mla_kv_indptr_cpu, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:37
-            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+            mla_qo_indptr_cpu=None
+            if registry.mla_qo_indptr_cpu is None
+            else view(registry.mla_qo_indptr_cpu, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:40
-            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+            mla_kv_lens_cpu=None
+            if registry.mla_kv_lens_cpu is None
+            else view(registry.mla_kv_lens_cpu, padded.requests),
             # specs/sglang/backends/mla.yaml:48
-            mla_block_table=views.mla_block_table,
+            mla_block_table=None
+            if registry.mla_block_table is None
+            else view(registry.mla_block_table, padded.requests, config.mla_blocks),
             # specs/sglang/backends/mla.yaml:51
-            mla_padded_q=views.mla_padded_q,
+            mla_padded_q=None
+            if registry.mla_padded_q is None
+            else view(
+                registry.mla_padded_q,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_latent_size),
+            ),
             # specs/sglang/backends/mla.yaml:54
-            mla_unpadded_output=views.mla_unpadded_output,
+            mla_unpadded_output=None
+            if registry.mla_unpadded_output is None
+            else view(
+                registry.mla_unpadded_output,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_output_size),
+            ),
             # specs/sglang/backends/page_tables.yaml:20
-            page_table=views.page_table,
+            page_table=None
+            if registry.page_table is None
+            else view(registry.page_table, padded.requests, config.table_columns),
             # specs/sglang/backends/page_tables.yaml:22
-            window_page_table=views.window_page_table,
+            window_page_table=None
+            if registry.window_page_table is None
+            else view(registry.window_page_table, padded.requests, config.table_columns),
             # specs/sglang/backends/page_tables.yaml:25
-            encoder_page_table=views.encoder_page_table,
+            encoder_page_table=None
+            if registry.encoder_page_table is None
+            else view(
+                registry.encoder_page_table, padded.requests, present(config.max_source_positions)
+            ),
             # specs/sglang/backends/page_tables.yaml:28
-            cache_seqlens=views.cache_seqlens,
+            cache_seqlens=None
+            if registry.cache_seqlens is None
+            else view(registry.cache_seqlens, padded.requests),
             # specs/sglang/backends/page_tables.yaml:30
-            cu_seqlens_q=views.cu_seqlens_q,
+            cu_seqlens_q=None
+            if registry.cu_seqlens_q is None
+            else view(registry.cu_seqlens_q, padded.requests + 1),
             # specs/sglang/backends/page_tables.yaml:33
-            cu_seqlens_k=views.cu_seqlens_k,
+            cu_seqlens_k=None
+            if registry.cu_seqlens_k is None
+            else view(registry.cu_seqlens_k, padded.requests + 1),
             # specs/sglang/backends/page_tables.yaml:35
-            scheduler_metadata=views.scheduler_metadata,
+            scheduler_metadata=None
+            if registry.scheduler_metadata is None
+            else view(registry.scheduler_metadata, 4 * align_up(padded.requests, 4) + 1),
             # specs/sglang/backends/page_tables.yaml:38
-            strided_indices=views.strided_indices,
+            strided_indices=None
+            if registry.strided_indices is None
+            else view(registry.strided_indices, config.context_pages),
             # specs/sglang/backends/page_tables.yaml:49
-            tree_page_table=views.tree_page_table,
+            tree_page_table=None
+            if registry.tree_page_table is None
+            else view(registry.tree_page_table, padded.tokens, config.target_width),
             # specs/sglang/backends/page_tables.yaml:52
-            tree_cache_seqlens=views.tree_cache_seqlens,
+            tree_cache_seqlens=None
+            if registry.tree_cache_seqlens is None
+            else view(registry.tree_cache_seqlens, padded.tokens),
             # specs/sglang/backends/page_tables.yaml:55
-            tree_window_page_table=views.tree_window_page_table,
+            tree_window_page_table=None
+            if registry.tree_window_page_table is None
+            else view(
+                registry.tree_window_page_table,
+                padded.tokens,
+                config.context_length + config.target_width,
+            ),
             # specs/sglang/backends/page_tables.yaml:65
-            all_token_page_table=views.all_token_page_table,
+            all_token_page_table=None
+            if registry.all_token_page_table is None
+            else view(registry.all_token_page_table, padded.tokens, config.table_columns),
             # specs/sglang/backends/triton.yaml:11
-            triton_kv_indptr=views.triton_kv_indptr,
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else view(registry.triton_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:14
-            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else view(registry.triton_window_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:17
-            triton_qo_indptr=views.triton_qo_indptr,
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else view(registry.triton_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:19
-            triton_mask_indptr=views.triton_mask_indptr,
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else view(registry.triton_mask_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:27
-            triton_kv_indices=views.triton_kv_indices,
+            triton_kv_indices=None
+            if registry.triton_kv_indices is None
+            else view(registry.triton_kv_indices, padded.requests, config.sequence_limit),
             # specs/sglang/backends/triton.yaml:31
-            triton_window_kv_indices=views.triton_window_kv_indices,
+            triton_window_kv_indices=None
+            if registry.triton_window_kv_indices is None
+            else view(registry.triton_window_kv_indices, padded.tokens, config.sliding_window),
             # specs/sglang/backends/triton.yaml:35
-            triton_window_cache_loc=views.triton_window_cache_loc,
+            triton_window_cache_loc=None
+            if registry.triton_window_cache_loc is None
+            else view(registry.triton_window_cache_loc, padded.tokens),
             # specs/sglang/backends/triton.yaml:39
-            triton_num_kv_splits=views.triton_num_kv_splits,
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else view(registry.triton_num_kv_splits, padded.tokens),
             # specs/sglang/backends/triton.yaml:59
-            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else view(
+                registry.triton_attn_logits,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
             # specs/sglang/backends/triton.yaml:62
-            triton_attn_lse=views.triton_attn_lse,
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else view(
+                registry.triton_attn_lse,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
             input_embeds=live.input_embeds,
         )
         return LoadPlan(batch, steps, self._writer, carried=CARRIED)
@@ -3597,7 +3954,8 @@ class DecodeGraphTargetRunner:
         """The slots of decode."""
         config = self.config
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
+        registry = self.registry
+        view = self._views.of
         steps = LoadSteps()
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
@@ -3622,26 +3980,48 @@ class DecodeGraphTargetRunner:
             live_gathered_tokens=rows.gathered_tokens,
             gathered_tokens=padded.gathered_tokens,
             # specs/sglang/backends/flashinfer.yaml:67
-            flashinfer_workspace=views.flashinfer_workspace,
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
             # specs/sglang/backends/prepared.yaml:3
-            graph_input_embeds=views.graph_input_embeds,
+            graph_input_embeds=None
+            if registry.graph_input_embeds is None
+            else view(registry.graph_input_embeds, padded.tokens, config.hidden_size),
             # specs/sglang/slots.yaml:3
             input_ids=steps.copy_present(
-                views.input_ids, "input_ids", live.input_ids, (rows.tokens,), 0
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
             ),
             # specs/sglang/slots.yaml:6
-            positions=steps.copy(views.positions, "positions", live.positions, (rows.tokens,), 0),
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
             # specs/sglang/slots.yaml:9
             out_cache_loc=steps.copy_present(
-                views.out_cache_loc, "out_cache_loc", live.out_cache_loc, (rows.tokens,), 0
+                view(registry.out_cache_loc, padded.tokens),
+                "out_cache_loc",
+                live.out_cache_loc,
+                (rows.tokens,),
+                0,
             ),
             # specs/sglang/slots.yaml:15
             mrope_positions=steps.copy_present(
-                views.mrope_positions, "mrope_positions", live.mrope_positions, (3, rows.tokens), 0
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
             ),
             # specs/sglang/slots.yaml:18
             req_pool_indices=steps.copy(
-                views.req_pool_indices,
+                view(registry.req_pool_indices, padded.requests),
                 "req_pool_indices",
                 live.req_pool_indices,
                 (rows.requests,),
@@ -3649,11 +4029,15 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:21
             seq_lens=steps.copy(
-                views.seq_lens, "seq_lens", live.seq_lens, (rows.requests,), config.sequence_fill
+                view(registry.seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                config.sequence_fill,
             ),
             # specs/sglang/slots.yaml:24
             seq_lens_cpu=steps.copy_present(
-                views.seq_lens_cpu,
+                view(registry.seq_lens_cpu, padded.requests),
                 "seq_lens_cpu",
                 live.seq_lens_cpu,
                 (rows.requests,),
@@ -3661,9 +4045,9 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:36
             encoder_lens=None
-            if views.encoder_lens is None
+            if registry.encoder_lens is None
             else steps.copy(
-                views.encoder_lens,
+                view(registry.encoder_lens, padded.requests),
                 "encoder_lens",
                 live.encoder_lens,
                 (rows.requests,),
@@ -3671,9 +4055,9 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:40
             mamba_track_indices=None
-            if views.mamba_track_indices is None
+            if registry.mamba_track_indices is None
             else steps.copy_present(
-                views.mamba_track_indices,
+                view(registry.mamba_track_indices, padded.requests),
                 "mamba_track_indices",
                 live.mamba_track_indices,
                 (rows.requests,),
@@ -3681,9 +4065,9 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:43
             mamba_track_mask=None
-            if views.mamba_track_mask is None
+            if registry.mamba_track_mask is None
             else steps.copy_present(
-                views.mamba_track_mask,
+                view(registry.mamba_track_mask, padded.requests),
                 "mamba_track_mask",
                 live.mamba_track_mask,
                 (rows.requests,),
@@ -3691,57 +4075,64 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:46
             ngram_column_starts=None
-            if views.ngram_column_starts is None
+            if registry.ngram_column_starts is None
             else steps.copy(
-                views.ngram_column_starts,
+                view(registry.ngram_column_starts, padded.requests),
                 "ngram_column_starts",
                 live.ngram_column_starts,
                 (rows.requests,),
             ),
             # specs/sglang/slots.yaml:49
             ngram_req_lens=None
-            if views.ngram_req_lens is None
+            if registry.ngram_req_lens is None
             else steps.copy(
-                views.ngram_req_lens, "ngram_req_lens", live.ngram_req_lens, (rows.requests,)
+                view(registry.ngram_req_lens, padded.requests),
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                (rows.requests,),
             ),
             # specs/sglang/slots.yaml:52
             ngram_out_column_starts=None
-            if views.ngram_out_column_starts is None
+            if registry.ngram_out_column_starts is None
             else steps.copy(
-                views.ngram_out_column_starts,
+                view(registry.ngram_out_column_starts, padded.requests),
                 "ngram_out_column_starts",
                 live.ngram_out_column_starts,
                 (rows.requests,),
             ),
             # specs/sglang/slots.yaml:55
             ngram_out_req_lens=None
-            if views.ngram_out_req_lens is None
+            if registry.ngram_out_req_lens is None
             else steps.copy(
-                views.ngram_out_req_lens,
+                view(registry.ngram_out_req_lens, padded.requests),
                 "ngram_out_req_lens",
                 live.ngram_out_req_lens,
                 (rows.requests,),
             ),
             # specs/sglang/slots.yaml:58
             ngram_skip_update=None
-            if views.ngram_skip_update is None
+            if registry.ngram_skip_update is None
             else steps.copy(
-                views.ngram_skip_update,
+                view(registry.ngram_skip_update, padded.requests),
                 "ngram_skip_update",
                 live.ngram_skip_update,
                 (rows.requests,),
             ),
             # specs/sglang/slots.yaml:61
             canary_request_ids=None
-            if views.canary_request_ids is None
+            if registry.canary_request_ids is None
             else steps.copy(
-                views.canary_request_ids, "request_ids", live.request_ids, (rows.requests,), 0
+                view(registry.canary_request_ids, padded.requests),
+                "request_ids",
+                live.request_ids,
+                (rows.requests,),
+                0,
             ),
             # specs/sglang/slots.yaml:64
             canary_bootstrap_rooms=None
-            if views.canary_bootstrap_rooms is None
+            if registry.canary_bootstrap_rooms is None
             else steps.copy(
-                views.canary_bootstrap_rooms,
+                view(registry.canary_bootstrap_rooms, padded.requests),
                 "bootstrap_rooms",
                 live.bootstrap_rooms,
                 (rows.requests,),
@@ -3749,44 +4140,60 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:67
             dllm_input_state=None
-            if views.dllm_input_state is None
+            if registry.dllm_input_state is None
             else steps.copy_present(
-                views.dllm_input_state,
+                view(registry.dllm_input_state, padded.tokens, config.hidden_size),
                 "dllm_input_state",
                 live.dllm_input_state,
                 (rows.tokens, config.hidden_size),
             ),
             # specs/sglang/slots.yaml:74
-            global_num_tokens=steps.compute(views.global_num_tokens, padded.tokens),
+            global_num_tokens=steps.compute(
+                view(
+                    registry.global_num_tokens,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
+            ),
             # specs/sglang/slots.yaml:77
             global_num_tokens_for_logprob=steps.compute(
-                views.global_num_tokens_for_logprob, padded.tokens
+                view(
+                    registry.global_num_tokens_for_logprob,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
             ),
             # specs/sglang/slots.yaml:83
-            graph_logits=views.graph_logits,
+            graph_logits=None
+            if registry.graph_logits is None
+            else view(registry.graph_logits, padded.tokens, config.vocab_size),
             # specs/sglang/slots.yaml:86
             pipeline_hidden_states=None
-            if views.pipeline_hidden_states is None
+            if registry.pipeline_hidden_states is None
             else steps.copy_present(
-                views.pipeline_hidden_states,
+                view(
+                    registry.pipeline_hidden_states,
+                    padded.proxy_tokens,
+                    config.hidden_size * config.residual_streams,
+                ),
                 "pipeline_hidden_states",
                 live.pipeline_hidden_states,
                 (rows.proxy_tokens, config.hidden_size * config.residual_streams),
             ),
             # specs/sglang/slots.yaml:89
             pipeline_residual=None
-            if views.pipeline_residual is None
+            if registry.pipeline_residual is None
             else steps.copy_present(
-                views.pipeline_residual,
+                view(registry.pipeline_residual, padded.proxy_tokens, config.hidden_size),
                 "pipeline_residual",
                 live.pipeline_residual,
                 (rows.proxy_tokens, config.hidden_size),
             ),
             # specs/sglang/slots.yaml:316
             num_token_non_padded=None
-            if views.num_token_non_padded is None
+            if registry.num_token_non_padded is None
             else steps.compute(
-                views.num_token_non_padded,
+                view(registry.num_token_non_padded, 1),
                 max(
                     0,
                     min(
@@ -3799,108 +4206,226 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:326
             first_num_token_non_padded=None
-            if views.first_num_token_non_padded is None
+            if registry.first_num_token_non_padded is None
             else steps.compute(
-                views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens)
+                view(registry.first_num_token_non_padded, 1), min(rows.tokens, padded.split_tokens)
             ),
             # specs/sglang/slots.yaml:329
             second_num_token_non_padded=None
-            if views.second_num_token_non_padded is None
+            if registry.second_num_token_non_padded is None
             else steps.compute(
-                views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
+                view(registry.second_num_token_non_padded, 1),
+                max(rows.tokens - padded.split_tokens, 0),
             ),
             # specs/sglang/backends/dsa.yaml:15
-            dsa_page_table=views.dsa_page_table,
+            dsa_page_table=None
+            if registry.dsa_page_table is None
+            else view(registry.dsa_page_table, padded.tokens, present(config.dsa_columns)),
             # specs/sglang/backends/dsa.yaml:18
-            dsa_cache_seqlens=views.dsa_cache_seqlens,
+            dsa_cache_seqlens=None
+            if registry.dsa_cache_seqlens is None
+            else view(registry.dsa_cache_seqlens, padded.tokens),
             # specs/sglang/backends/dsa.yaml:20
-            dsa_kv_indptr=views.dsa_kv_indptr,
+            dsa_kv_indptr=None
+            if registry.dsa_kv_indptr is None
+            else view(registry.dsa_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/dsa.yaml:23
-            dsa_kv_indices=views.dsa_kv_indices,
+            dsa_kv_indices=None
+            if registry.dsa_kv_indices is None
+            else view(registry.dsa_kv_indices, padded.requests, present(config.dsa_index_topk)),
             # specs/sglang/backends/flashinfer.yaml:16
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:19
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:21
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else view(registry.flashinfer_last_page_len, padded.requests),
             # specs/sglang/backends/flashinfer.yaml:23
-            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:26
-            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:35
-            flashinfer_kv_indices=views.flashinfer_kv_indices,
+            flashinfer_kv_indices=None
+            if registry.flashinfer_kv_indices is None
+            else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
             # specs/sglang/backends/flashinfer.yaml:38
-            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+            flashinfer_second_kv_indices=None
+            if registry.flashinfer_second_kv_indices is None
+            else view(
+                registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
+            ),
             # specs/sglang/backends/flashinfer.yaml:41
-            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+            flashinfer_window_cache_loc=None
+            if registry.flashinfer_window_cache_loc is None
+            else view(registry.flashinfer_window_cache_loc, padded.tokens),
             # specs/sglang/backends/flashinfer.yaml:45
-            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+            flashinfer_mask_indptr=None
+            if registry.flashinfer_mask_indptr is None
+            else view(registry.flashinfer_mask_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:48
-            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            flashinfer_custom_mask=None
+            if registry.flashinfer_custom_mask is None
+            else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
             # specs/sglang/backends/hybrid_linear.yaml:8
-            linear_state_indices=views.linear_state_indices,
+            linear_state_indices=None
+            if registry.linear_state_indices is None
+            else view(registry.linear_state_indices, padded.requests),
             # specs/sglang/backends/hybrid_linear.yaml:11
-            linear_query_start=views.linear_query_start,
+            linear_query_start=None
+            if registry.linear_query_start is None
+            else view(registry.linear_query_start, padded.requests + 1),
             # specs/sglang/backends/hybrid_linear.yaml:13
-            linear_verify_indices=views.linear_verify_indices,
+            linear_verify_indices=None
+            if registry.linear_verify_indices is None
+            else view(registry.linear_verify_indices, padded.requests),
             # specs/sglang/backends/mla.yaml:19
-            mla_kv_indptr=views.mla_kv_indptr,
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else view(registry.mla_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:22
-            mla_qo_indptr=views.mla_qo_indptr,
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else view(registry.mla_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:30
-            mla_kv_indices=views.mla_kv_indices,
+            mla_kv_indices=None
+            if registry.mla_kv_indices is None
+            else view(registry.mla_kv_indices, padded.requests, config.sequence_limit),
             # specs/sglang/backends/mla.yaml:33
-            mla_kv_lens=views.mla_kv_lens,
+            mla_kv_lens=None
+            if registry.mla_kv_lens is None
+            else view(registry.mla_kv_lens, padded.requests),
             # specs/sglang/backends/mla.yaml:34
-            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+            mla_kv_indptr_cpu=None
+            if registry.mla_kv_indptr_cpu is None
+            else view(registry.mla_kv_indptr_cpu, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:37
-            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+            mla_qo_indptr_cpu=None
+            if registry.mla_qo_indptr_cpu is None
+            else view(registry.mla_qo_indptr_cpu, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:40
-            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+            mla_kv_lens_cpu=None
+            if registry.mla_kv_lens_cpu is None
+            else view(registry.mla_kv_lens_cpu, padded.requests),
             # specs/sglang/backends/mla.yaml:48
-            mla_block_table=views.mla_block_table,
+            mla_block_table=None
+            if registry.mla_block_table is None
+            else view(registry.mla_block_table, padded.requests, config.mla_blocks),
             # specs/sglang/backends/mla.yaml:51
-            mla_padded_q=views.mla_padded_q,
+            mla_padded_q=None
+            if registry.mla_padded_q is None
+            else view(
+                registry.mla_padded_q,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_latent_size),
+            ),
             # specs/sglang/backends/mla.yaml:54
-            mla_unpadded_output=views.mla_unpadded_output,
+            mla_unpadded_output=None
+            if registry.mla_unpadded_output is None
+            else view(
+                registry.mla_unpadded_output,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_output_size),
+            ),
             # specs/sglang/backends/page_tables.yaml:20
-            page_table=views.page_table,
+            page_table=None
+            if registry.page_table is None
+            else view(registry.page_table, padded.requests, config.table_columns),
             # specs/sglang/backends/page_tables.yaml:22
-            window_page_table=views.window_page_table,
+            window_page_table=None
+            if registry.window_page_table is None
+            else view(registry.window_page_table, padded.requests, config.table_columns),
             # specs/sglang/backends/page_tables.yaml:25
-            encoder_page_table=views.encoder_page_table,
+            encoder_page_table=None
+            if registry.encoder_page_table is None
+            else view(
+                registry.encoder_page_table, padded.requests, present(config.max_source_positions)
+            ),
             # specs/sglang/backends/page_tables.yaml:28
-            cache_seqlens=views.cache_seqlens,
+            cache_seqlens=None
+            if registry.cache_seqlens is None
+            else view(registry.cache_seqlens, padded.requests),
             # specs/sglang/backends/page_tables.yaml:30
-            cu_seqlens_q=views.cu_seqlens_q,
+            cu_seqlens_q=None
+            if registry.cu_seqlens_q is None
+            else view(registry.cu_seqlens_q, padded.requests + 1),
             # specs/sglang/backends/page_tables.yaml:33
-            cu_seqlens_k=views.cu_seqlens_k,
+            cu_seqlens_k=None
+            if registry.cu_seqlens_k is None
+            else view(registry.cu_seqlens_k, padded.requests + 1),
             # specs/sglang/backends/page_tables.yaml:35
-            scheduler_metadata=views.scheduler_metadata,
+            scheduler_metadata=None
+            if registry.scheduler_metadata is None
+            else view(registry.scheduler_metadata, 4 * align_up(padded.requests, 4) + 1),
             # specs/sglang/backends/page_tables.yaml:38
-            strided_indices=views.strided_indices,
+            strided_indices=None
+            if registry.strided_indices is None
+            else view(registry.strided_indices, config.context_pages),
             # specs/sglang/backends/page_tables.yaml:65
-            all_token_page_table=views.all_token_page_table,
+            all_token_page_table=None
+            if registry.all_token_page_table is None
+            else view(registry.all_token_page_table, padded.tokens, config.table_columns),
             # specs/sglang/backends/triton.yaml:11
-            triton_kv_indptr=views.triton_kv_indptr,
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else view(registry.triton_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:14
-            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else view(registry.triton_window_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:17
-            triton_qo_indptr=views.triton_qo_indptr,
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else view(registry.triton_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:19
-            triton_mask_indptr=views.triton_mask_indptr,
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else view(registry.triton_mask_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:27
-            triton_kv_indices=views.triton_kv_indices,
+            triton_kv_indices=None
+            if registry.triton_kv_indices is None
+            else view(registry.triton_kv_indices, padded.requests, config.sequence_limit),
             # specs/sglang/backends/triton.yaml:31
-            triton_window_kv_indices=views.triton_window_kv_indices,
+            triton_window_kv_indices=None
+            if registry.triton_window_kv_indices is None
+            else view(registry.triton_window_kv_indices, padded.tokens, config.sliding_window),
             # specs/sglang/backends/triton.yaml:35
-            triton_window_cache_loc=views.triton_window_cache_loc,
+            triton_window_cache_loc=None
+            if registry.triton_window_cache_loc is None
+            else view(registry.triton_window_cache_loc, padded.tokens),
             # specs/sglang/backends/triton.yaml:39
-            triton_num_kv_splits=views.triton_num_kv_splits,
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else view(registry.triton_num_kv_splits, padded.tokens),
             # specs/sglang/backends/triton.yaml:59
-            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else view(
+                registry.triton_attn_logits,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
             # specs/sglang/backends/triton.yaml:62
-            triton_attn_lse=views.triton_attn_lse,
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else view(
+                registry.triton_attn_lse,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
             verify_mask=None,
             aux_hidden_states=None,
             custom_mask=None,
@@ -4473,7 +4998,8 @@ class DecodeGraphTargetRunner:
         """The slots of dllm_extend."""
         config = self.config
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
+        registry = self.registry
+        view = self._views.of
         steps = LoadSteps()
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
@@ -4498,26 +5024,48 @@ class DecodeGraphTargetRunner:
             live_gathered_tokens=rows.gathered_tokens,
             gathered_tokens=padded.gathered_tokens,
             # specs/sglang/backends/flashinfer.yaml:67
-            flashinfer_workspace=views.flashinfer_workspace,
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
             # specs/sglang/backends/prepared.yaml:3
-            graph_input_embeds=views.graph_input_embeds,
+            graph_input_embeds=None
+            if registry.graph_input_embeds is None
+            else view(registry.graph_input_embeds, padded.tokens, config.hidden_size),
             # specs/sglang/slots.yaml:3
             input_ids=steps.copy_present(
-                views.input_ids, "input_ids", live.input_ids, (rows.tokens,), 0
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
             ),
             # specs/sglang/slots.yaml:6
-            positions=steps.copy(views.positions, "positions", live.positions, (rows.tokens,), 0),
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
             # specs/sglang/slots.yaml:9
             out_cache_loc=steps.copy_present(
-                views.out_cache_loc, "out_cache_loc", live.out_cache_loc, (rows.tokens,), 0
+                view(registry.out_cache_loc, padded.tokens),
+                "out_cache_loc",
+                live.out_cache_loc,
+                (rows.tokens,),
+                0,
             ),
             # specs/sglang/slots.yaml:15
             mrope_positions=steps.copy_present(
-                views.mrope_positions, "mrope_positions", live.mrope_positions, (3, rows.tokens), 0
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
             ),
             # specs/sglang/slots.yaml:18
             req_pool_indices=steps.copy(
-                views.req_pool_indices,
+                view(registry.req_pool_indices, padded.requests),
                 "req_pool_indices",
                 live.req_pool_indices,
                 (rows.requests,),
@@ -4525,11 +5073,15 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:21
             seq_lens=steps.copy(
-                views.seq_lens, "seq_lens", live.seq_lens, (rows.requests,), config.sequence_fill
+                view(registry.seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                config.sequence_fill,
             ),
             # specs/sglang/slots.yaml:24
             seq_lens_cpu=steps.copy_present(
-                views.seq_lens_cpu,
+                view(registry.seq_lens_cpu, padded.requests),
                 "seq_lens_cpu",
                 live.seq_lens_cpu,
                 (rows.requests,),
@@ -4537,9 +5089,9 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:36
             encoder_lens=None
-            if views.encoder_lens is None
+            if registry.encoder_lens is None
             else steps.copy(
-                views.encoder_lens,
+                view(registry.encoder_lens, padded.requests),
                 "encoder_lens",
                 live.encoder_lens,
                 (rows.requests,),
@@ -4547,9 +5099,9 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:40
             mamba_track_indices=None
-            if views.mamba_track_indices is None
+            if registry.mamba_track_indices is None
             else steps.copy_present(
-                views.mamba_track_indices,
+                view(registry.mamba_track_indices, padded.requests),
                 "mamba_track_indices",
                 live.mamba_track_indices,
                 (rows.requests,),
@@ -4557,9 +5109,9 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:43
             mamba_track_mask=None
-            if views.mamba_track_mask is None
+            if registry.mamba_track_mask is None
             else steps.copy_present(
-                views.mamba_track_mask,
+                view(registry.mamba_track_mask, padded.requests),
                 "mamba_track_mask",
                 live.mamba_track_mask,
                 (rows.requests,),
@@ -4567,57 +5119,64 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:46
             ngram_column_starts=None
-            if views.ngram_column_starts is None
+            if registry.ngram_column_starts is None
             else steps.copy(
-                views.ngram_column_starts,
+                view(registry.ngram_column_starts, padded.requests),
                 "ngram_column_starts",
                 live.ngram_column_starts,
                 (rows.requests,),
             ),
             # specs/sglang/slots.yaml:49
             ngram_req_lens=None
-            if views.ngram_req_lens is None
+            if registry.ngram_req_lens is None
             else steps.copy(
-                views.ngram_req_lens, "ngram_req_lens", live.ngram_req_lens, (rows.requests,)
+                view(registry.ngram_req_lens, padded.requests),
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                (rows.requests,),
             ),
             # specs/sglang/slots.yaml:52
             ngram_out_column_starts=None
-            if views.ngram_out_column_starts is None
+            if registry.ngram_out_column_starts is None
             else steps.copy(
-                views.ngram_out_column_starts,
+                view(registry.ngram_out_column_starts, padded.requests),
                 "ngram_out_column_starts",
                 live.ngram_out_column_starts,
                 (rows.requests,),
             ),
             # specs/sglang/slots.yaml:55
             ngram_out_req_lens=None
-            if views.ngram_out_req_lens is None
+            if registry.ngram_out_req_lens is None
             else steps.copy(
-                views.ngram_out_req_lens,
+                view(registry.ngram_out_req_lens, padded.requests),
                 "ngram_out_req_lens",
                 live.ngram_out_req_lens,
                 (rows.requests,),
             ),
             # specs/sglang/slots.yaml:58
             ngram_skip_update=None
-            if views.ngram_skip_update is None
+            if registry.ngram_skip_update is None
             else steps.copy(
-                views.ngram_skip_update,
+                view(registry.ngram_skip_update, padded.requests),
                 "ngram_skip_update",
                 live.ngram_skip_update,
                 (rows.requests,),
             ),
             # specs/sglang/slots.yaml:61
             canary_request_ids=None
-            if views.canary_request_ids is None
+            if registry.canary_request_ids is None
             else steps.copy(
-                views.canary_request_ids, "request_ids", live.request_ids, (rows.requests,), 0
+                view(registry.canary_request_ids, padded.requests),
+                "request_ids",
+                live.request_ids,
+                (rows.requests,),
+                0,
             ),
             # specs/sglang/slots.yaml:64
             canary_bootstrap_rooms=None
-            if views.canary_bootstrap_rooms is None
+            if registry.canary_bootstrap_rooms is None
             else steps.copy(
-                views.canary_bootstrap_rooms,
+                view(registry.canary_bootstrap_rooms, padded.requests),
                 "bootstrap_rooms",
                 live.bootstrap_rooms,
                 (rows.requests,),
@@ -4625,45 +5184,61 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:67
             dllm_input_state=None
-            if views.dllm_input_state is None
+            if registry.dllm_input_state is None
             else steps.copy_present(
-                views.dllm_input_state,
+                view(registry.dllm_input_state, padded.tokens, config.hidden_size),
                 "dllm_input_state",
                 live.dllm_input_state,
                 (rows.tokens, config.hidden_size),
                 0,
             ),
             # specs/sglang/slots.yaml:74
-            global_num_tokens=steps.compute(views.global_num_tokens, padded.tokens),
+            global_num_tokens=steps.compute(
+                view(
+                    registry.global_num_tokens,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
+            ),
             # specs/sglang/slots.yaml:77
             global_num_tokens_for_logprob=steps.compute(
-                views.global_num_tokens_for_logprob, padded.tokens
+                view(
+                    registry.global_num_tokens_for_logprob,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
             ),
             # specs/sglang/slots.yaml:83
-            graph_logits=views.graph_logits,
+            graph_logits=None
+            if registry.graph_logits is None
+            else view(registry.graph_logits, padded.tokens, config.vocab_size),
             # specs/sglang/slots.yaml:86
             pipeline_hidden_states=None
-            if views.pipeline_hidden_states is None
+            if registry.pipeline_hidden_states is None
             else steps.copy_present(
-                views.pipeline_hidden_states,
+                view(
+                    registry.pipeline_hidden_states,
+                    padded.proxy_tokens,
+                    config.hidden_size * config.residual_streams,
+                ),
                 "pipeline_hidden_states",
                 live.pipeline_hidden_states,
                 (rows.proxy_tokens, config.hidden_size * config.residual_streams),
             ),
             # specs/sglang/slots.yaml:89
             pipeline_residual=None
-            if views.pipeline_residual is None
+            if registry.pipeline_residual is None
             else steps.copy_present(
-                views.pipeline_residual,
+                view(registry.pipeline_residual, padded.proxy_tokens, config.hidden_size),
                 "pipeline_residual",
                 live.pipeline_residual,
                 (rows.proxy_tokens, config.hidden_size),
             ),
             # specs/sglang/slots.yaml:316
             num_token_non_padded=None
-            if views.num_token_non_padded is None
+            if registry.num_token_non_padded is None
             else steps.compute(
-                views.num_token_non_padded,
+                view(registry.num_token_non_padded, 1),
                 max(
                     0,
                     min(
@@ -4676,108 +5251,226 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:326
             first_num_token_non_padded=None
-            if views.first_num_token_non_padded is None
+            if registry.first_num_token_non_padded is None
             else steps.compute(
-                views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens)
+                view(registry.first_num_token_non_padded, 1), min(rows.tokens, padded.split_tokens)
             ),
             # specs/sglang/slots.yaml:329
             second_num_token_non_padded=None
-            if views.second_num_token_non_padded is None
+            if registry.second_num_token_non_padded is None
             else steps.compute(
-                views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
+                view(registry.second_num_token_non_padded, 1),
+                max(rows.tokens - padded.split_tokens, 0),
             ),
             # specs/sglang/backends/dsa.yaml:15
-            dsa_page_table=views.dsa_page_table,
+            dsa_page_table=None
+            if registry.dsa_page_table is None
+            else view(registry.dsa_page_table, padded.tokens, present(config.dsa_columns)),
             # specs/sglang/backends/dsa.yaml:18
-            dsa_cache_seqlens=views.dsa_cache_seqlens,
+            dsa_cache_seqlens=None
+            if registry.dsa_cache_seqlens is None
+            else view(registry.dsa_cache_seqlens, padded.tokens),
             # specs/sglang/backends/dsa.yaml:20
-            dsa_kv_indptr=views.dsa_kv_indptr,
+            dsa_kv_indptr=None
+            if registry.dsa_kv_indptr is None
+            else view(registry.dsa_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/dsa.yaml:23
-            dsa_kv_indices=views.dsa_kv_indices,
+            dsa_kv_indices=None
+            if registry.dsa_kv_indices is None
+            else view(registry.dsa_kv_indices, padded.requests, present(config.dsa_index_topk)),
             # specs/sglang/backends/flashinfer.yaml:16
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:19
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:21
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else view(registry.flashinfer_last_page_len, padded.requests),
             # specs/sglang/backends/flashinfer.yaml:23
-            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:26
-            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:35
-            flashinfer_kv_indices=views.flashinfer_kv_indices,
+            flashinfer_kv_indices=None
+            if registry.flashinfer_kv_indices is None
+            else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
             # specs/sglang/backends/flashinfer.yaml:38
-            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+            flashinfer_second_kv_indices=None
+            if registry.flashinfer_second_kv_indices is None
+            else view(
+                registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
+            ),
             # specs/sglang/backends/flashinfer.yaml:41
-            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+            flashinfer_window_cache_loc=None
+            if registry.flashinfer_window_cache_loc is None
+            else view(registry.flashinfer_window_cache_loc, padded.tokens),
             # specs/sglang/backends/flashinfer.yaml:45
-            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+            flashinfer_mask_indptr=None
+            if registry.flashinfer_mask_indptr is None
+            else view(registry.flashinfer_mask_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:48
-            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            flashinfer_custom_mask=None
+            if registry.flashinfer_custom_mask is None
+            else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
             # specs/sglang/backends/hybrid_linear.yaml:8
-            linear_state_indices=views.linear_state_indices,
+            linear_state_indices=None
+            if registry.linear_state_indices is None
+            else view(registry.linear_state_indices, padded.requests),
             # specs/sglang/backends/hybrid_linear.yaml:11
-            linear_query_start=views.linear_query_start,
+            linear_query_start=None
+            if registry.linear_query_start is None
+            else view(registry.linear_query_start, padded.requests + 1),
             # specs/sglang/backends/hybrid_linear.yaml:13
-            linear_verify_indices=views.linear_verify_indices,
+            linear_verify_indices=None
+            if registry.linear_verify_indices is None
+            else view(registry.linear_verify_indices, padded.requests),
             # specs/sglang/backends/mla.yaml:19
-            mla_kv_indptr=views.mla_kv_indptr,
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else view(registry.mla_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:22
-            mla_qo_indptr=views.mla_qo_indptr,
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else view(registry.mla_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:30
-            mla_kv_indices=views.mla_kv_indices,
+            mla_kv_indices=None
+            if registry.mla_kv_indices is None
+            else view(registry.mla_kv_indices, padded.requests, config.sequence_limit),
             # specs/sglang/backends/mla.yaml:33
-            mla_kv_lens=views.mla_kv_lens,
+            mla_kv_lens=None
+            if registry.mla_kv_lens is None
+            else view(registry.mla_kv_lens, padded.requests),
             # specs/sglang/backends/mla.yaml:34
-            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+            mla_kv_indptr_cpu=None
+            if registry.mla_kv_indptr_cpu is None
+            else view(registry.mla_kv_indptr_cpu, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:37
-            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+            mla_qo_indptr_cpu=None
+            if registry.mla_qo_indptr_cpu is None
+            else view(registry.mla_qo_indptr_cpu, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:40
-            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+            mla_kv_lens_cpu=None
+            if registry.mla_kv_lens_cpu is None
+            else view(registry.mla_kv_lens_cpu, padded.requests),
             # specs/sglang/backends/mla.yaml:48
-            mla_block_table=views.mla_block_table,
+            mla_block_table=None
+            if registry.mla_block_table is None
+            else view(registry.mla_block_table, padded.requests, config.mla_blocks),
             # specs/sglang/backends/mla.yaml:51
-            mla_padded_q=views.mla_padded_q,
+            mla_padded_q=None
+            if registry.mla_padded_q is None
+            else view(
+                registry.mla_padded_q,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_latent_size),
+            ),
             # specs/sglang/backends/mla.yaml:54
-            mla_unpadded_output=views.mla_unpadded_output,
+            mla_unpadded_output=None
+            if registry.mla_unpadded_output is None
+            else view(
+                registry.mla_unpadded_output,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_output_size),
+            ),
             # specs/sglang/backends/page_tables.yaml:20
-            page_table=views.page_table,
+            page_table=None
+            if registry.page_table is None
+            else view(registry.page_table, padded.requests, config.table_columns),
             # specs/sglang/backends/page_tables.yaml:22
-            window_page_table=views.window_page_table,
+            window_page_table=None
+            if registry.window_page_table is None
+            else view(registry.window_page_table, padded.requests, config.table_columns),
             # specs/sglang/backends/page_tables.yaml:25
-            encoder_page_table=views.encoder_page_table,
+            encoder_page_table=None
+            if registry.encoder_page_table is None
+            else view(
+                registry.encoder_page_table, padded.requests, present(config.max_source_positions)
+            ),
             # specs/sglang/backends/page_tables.yaml:28
-            cache_seqlens=views.cache_seqlens,
+            cache_seqlens=None
+            if registry.cache_seqlens is None
+            else view(registry.cache_seqlens, padded.requests),
             # specs/sglang/backends/page_tables.yaml:30
-            cu_seqlens_q=views.cu_seqlens_q,
+            cu_seqlens_q=None
+            if registry.cu_seqlens_q is None
+            else view(registry.cu_seqlens_q, padded.requests + 1),
             # specs/sglang/backends/page_tables.yaml:33
-            cu_seqlens_k=views.cu_seqlens_k,
+            cu_seqlens_k=None
+            if registry.cu_seqlens_k is None
+            else view(registry.cu_seqlens_k, padded.requests + 1),
             # specs/sglang/backends/page_tables.yaml:35
-            scheduler_metadata=views.scheduler_metadata,
+            scheduler_metadata=None
+            if registry.scheduler_metadata is None
+            else view(registry.scheduler_metadata, 4 * align_up(padded.requests, 4) + 1),
             # specs/sglang/backends/page_tables.yaml:38
-            strided_indices=views.strided_indices,
+            strided_indices=None
+            if registry.strided_indices is None
+            else view(registry.strided_indices, config.context_pages),
             # specs/sglang/backends/page_tables.yaml:65
-            all_token_page_table=views.all_token_page_table,
+            all_token_page_table=None
+            if registry.all_token_page_table is None
+            else view(registry.all_token_page_table, padded.tokens, config.table_columns),
             # specs/sglang/backends/triton.yaml:11
-            triton_kv_indptr=views.triton_kv_indptr,
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else view(registry.triton_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:14
-            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else view(registry.triton_window_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:17
-            triton_qo_indptr=views.triton_qo_indptr,
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else view(registry.triton_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:19
-            triton_mask_indptr=views.triton_mask_indptr,
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else view(registry.triton_mask_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:27
-            triton_kv_indices=views.triton_kv_indices,
+            triton_kv_indices=None
+            if registry.triton_kv_indices is None
+            else view(registry.triton_kv_indices, padded.requests, config.sequence_limit),
             # specs/sglang/backends/triton.yaml:31
-            triton_window_kv_indices=views.triton_window_kv_indices,
+            triton_window_kv_indices=None
+            if registry.triton_window_kv_indices is None
+            else view(registry.triton_window_kv_indices, padded.tokens, config.sliding_window),
             # specs/sglang/backends/triton.yaml:35
-            triton_window_cache_loc=views.triton_window_cache_loc,
+            triton_window_cache_loc=None
+            if registry.triton_window_cache_loc is None
+            else view(registry.triton_window_cache_loc, padded.tokens),
             # specs/sglang/backends/triton.yaml:39
-            triton_num_kv_splits=views.triton_num_kv_splits,
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else view(registry.triton_num_kv_splits, padded.tokens),
             # specs/sglang/backends/triton.yaml:59
-            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else view(
+                registry.triton_attn_logits,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
             # specs/sglang/backends/triton.yaml:62
-            triton_attn_lse=views.triton_attn_lse,
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else view(
+                registry.triton_attn_lse,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
             verify_mask=None,
             aux_hidden_states=None,
             custom_mask=None,
@@ -5352,7 +6045,8 @@ class DecodeGraphTargetRunner:
         """The slots of idle."""
         config = self.config
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
+        registry = self.registry
+        view = self._views.of
         steps = LoadSteps()
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
@@ -5377,26 +6071,48 @@ class DecodeGraphTargetRunner:
             live_gathered_tokens=rows.gathered_tokens,
             gathered_tokens=padded.gathered_tokens,
             # specs/sglang/backends/flashinfer.yaml:67
-            flashinfer_workspace=views.flashinfer_workspace,
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
             # specs/sglang/backends/prepared.yaml:3
-            graph_input_embeds=views.graph_input_embeds,
+            graph_input_embeds=None
+            if registry.graph_input_embeds is None
+            else view(registry.graph_input_embeds, padded.tokens, config.hidden_size),
             # specs/sglang/slots.yaml:3
             input_ids=steps.copy_present(
-                views.input_ids, "input_ids", live.input_ids, (rows.tokens,), 0
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
             ),
             # specs/sglang/slots.yaml:6
-            positions=steps.copy(views.positions, "positions", live.positions, (rows.tokens,), 0),
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
             # specs/sglang/slots.yaml:9
             out_cache_loc=steps.copy_present(
-                views.out_cache_loc, "out_cache_loc", live.out_cache_loc, (rows.tokens,), 0
+                view(registry.out_cache_loc, padded.tokens),
+                "out_cache_loc",
+                live.out_cache_loc,
+                (rows.tokens,),
+                0,
             ),
             # specs/sglang/slots.yaml:15
             mrope_positions=steps.copy_present(
-                views.mrope_positions, "mrope_positions", live.mrope_positions, (3, rows.tokens), 0
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
             ),
             # specs/sglang/slots.yaml:18
             req_pool_indices=steps.copy(
-                views.req_pool_indices,
+                view(registry.req_pool_indices, padded.requests),
                 "req_pool_indices",
                 live.req_pool_indices,
                 (rows.requests,),
@@ -5404,11 +6120,15 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:21
             seq_lens=steps.copy(
-                views.seq_lens, "seq_lens", live.seq_lens, (rows.requests,), config.sequence_fill
+                view(registry.seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                config.sequence_fill,
             ),
             # specs/sglang/slots.yaml:24
             seq_lens_cpu=steps.copy_present(
-                views.seq_lens_cpu,
+                view(registry.seq_lens_cpu, padded.requests),
                 "seq_lens_cpu",
                 live.seq_lens_cpu,
                 (rows.requests,),
@@ -5416,9 +6136,9 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:36
             encoder_lens=None
-            if views.encoder_lens is None
+            if registry.encoder_lens is None
             else steps.copy(
-                views.encoder_lens,
+                view(registry.encoder_lens, padded.requests),
                 "encoder_lens",
                 live.encoder_lens,
                 (rows.requests,),
@@ -5426,9 +6146,9 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:40
             mamba_track_indices=None
-            if views.mamba_track_indices is None
+            if registry.mamba_track_indices is None
             else steps.copy_present(
-                views.mamba_track_indices,
+                view(registry.mamba_track_indices, padded.requests),
                 "mamba_track_indices",
                 live.mamba_track_indices,
                 (rows.requests,),
@@ -5436,9 +6156,9 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:43
             mamba_track_mask=None
-            if views.mamba_track_mask is None
+            if registry.mamba_track_mask is None
             else steps.copy_present(
-                views.mamba_track_mask,
+                view(registry.mamba_track_mask, padded.requests),
                 "mamba_track_mask",
                 live.mamba_track_mask,
                 (rows.requests,),
@@ -5446,57 +6166,64 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:46
             ngram_column_starts=None
-            if views.ngram_column_starts is None
+            if registry.ngram_column_starts is None
             else steps.copy(
-                views.ngram_column_starts,
+                view(registry.ngram_column_starts, padded.requests),
                 "ngram_column_starts",
                 live.ngram_column_starts,
                 (rows.requests,),
             ),
             # specs/sglang/slots.yaml:49
             ngram_req_lens=None
-            if views.ngram_req_lens is None
+            if registry.ngram_req_lens is None
             else steps.copy(
-                views.ngram_req_lens, "ngram_req_lens", live.ngram_req_lens, (rows.requests,)
+                view(registry.ngram_req_lens, padded.requests),
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                (rows.requests,),
             ),
             # specs/sglang/slots.yaml:52
             ngram_out_column_starts=None
-            if views.ngram_out_column_starts is None
+            if registry.ngram_out_column_starts is None
             else steps.copy(
-                views.ngram_out_column_starts,
+                view(registry.ngram_out_column_starts, padded.requests),
                 "ngram_out_column_starts",
                 live.ngram_out_column_starts,
                 (rows.requests,),
             ),
             # specs/sglang/slots.yaml:55
             ngram_out_req_lens=None
-            if views.ngram_out_req_lens is None
+            if registry.ngram_out_req_lens is None
             else steps.copy(
-                views.ngram_out_req_lens,
+                view(registry.ngram_out_req_lens, padded.requests),
                 "ngram_out_req_lens",
                 live.ngram_out_req_lens,
                 (rows.requests,),
             ),
             # specs/sglang/slots.yaml:58
             ngram_skip_update=None
-            if views.ngram_skip_update is None
+            if registry.ngram_skip_update is None
             else steps.copy(
-                views.ngram_skip_update,
+                view(registry.ngram_skip_update, padded.requests),
                 "ngram_skip_update",
                 live.ngram_skip_update,
                 (rows.requests,),
             ),
             # specs/sglang/slots.yaml:61
             canary_request_ids=None
-            if views.canary_request_ids is None
+            if registry.canary_request_ids is None
             else steps.copy(
-                views.canary_request_ids, "request_ids", live.request_ids, (rows.requests,), 0
+                view(registry.canary_request_ids, padded.requests),
+                "request_ids",
+                live.request_ids,
+                (rows.requests,),
+                0,
             ),
             # specs/sglang/slots.yaml:64
             canary_bootstrap_rooms=None
-            if views.canary_bootstrap_rooms is None
+            if registry.canary_bootstrap_rooms is None
             else steps.copy(
-                views.canary_bootstrap_rooms,
+                view(registry.canary_bootstrap_rooms, padded.requests),
                 "bootstrap_rooms",
                 live.bootstrap_rooms,
                 (rows.requests,),
@@ -5504,47 +6231,65 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:67
             dllm_input_state=None
-            if views.dllm_input_state is None
+            if registry.dllm_input_state is None
             else steps.copy_present(
-                views.dllm_input_state,
+                view(registry.dllm_input_state, padded.tokens, config.hidden_size),
                 "dllm_input_state",
                 live.dllm_input_state,
                 (rows.tokens, config.hidden_size),
                 0,
             ),
             # specs/sglang/slots.yaml:70
-            aux_hidden_states=views.aux_hidden_states,
+            aux_hidden_states=None
+            if registry.aux_hidden_states is None
+            else view(registry.aux_hidden_states, padded.tokens, present(config.draft_input_size)),
             # specs/sglang/slots.yaml:74
-            global_num_tokens=steps.compute(views.global_num_tokens, padded.tokens),
+            global_num_tokens=steps.compute(
+                view(
+                    registry.global_num_tokens,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
+            ),
             # specs/sglang/slots.yaml:77
             global_num_tokens_for_logprob=steps.compute(
-                views.global_num_tokens_for_logprob, padded.tokens
+                view(
+                    registry.global_num_tokens_for_logprob,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
             ),
             # specs/sglang/slots.yaml:83
-            graph_logits=views.graph_logits,
+            graph_logits=None
+            if registry.graph_logits is None
+            else view(registry.graph_logits, padded.tokens, config.vocab_size),
             # specs/sglang/slots.yaml:86
             pipeline_hidden_states=None
-            if views.pipeline_hidden_states is None
+            if registry.pipeline_hidden_states is None
             else steps.copy_present(
-                views.pipeline_hidden_states,
+                view(
+                    registry.pipeline_hidden_states,
+                    padded.proxy_tokens,
+                    config.hidden_size * config.residual_streams,
+                ),
                 "pipeline_hidden_states",
                 live.pipeline_hidden_states,
                 (rows.proxy_tokens, config.hidden_size * config.residual_streams),
             ),
             # specs/sglang/slots.yaml:89
             pipeline_residual=None
-            if views.pipeline_residual is None
+            if registry.pipeline_residual is None
             else steps.copy_present(
-                views.pipeline_residual,
+                view(registry.pipeline_residual, padded.proxy_tokens, config.hidden_size),
                 "pipeline_residual",
                 live.pipeline_residual,
                 (rows.proxy_tokens, config.hidden_size),
             ),
             # specs/sglang/slots.yaml:316
             num_token_non_padded=None
-            if views.num_token_non_padded is None
+            if registry.num_token_non_padded is None
             else steps.compute(
-                views.num_token_non_padded,
+                view(registry.num_token_non_padded, 1),
                 max(
                     0,
                     min(
@@ -5557,108 +6302,226 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:326
             first_num_token_non_padded=None
-            if views.first_num_token_non_padded is None
+            if registry.first_num_token_non_padded is None
             else steps.compute(
-                views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens)
+                view(registry.first_num_token_non_padded, 1), min(rows.tokens, padded.split_tokens)
             ),
             # specs/sglang/slots.yaml:329
             second_num_token_non_padded=None
-            if views.second_num_token_non_padded is None
+            if registry.second_num_token_non_padded is None
             else steps.compute(
-                views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
+                view(registry.second_num_token_non_padded, 1),
+                max(rows.tokens - padded.split_tokens, 0),
             ),
             # specs/sglang/backends/dsa.yaml:15
-            dsa_page_table=views.dsa_page_table,
+            dsa_page_table=None
+            if registry.dsa_page_table is None
+            else view(registry.dsa_page_table, padded.tokens, present(config.dsa_columns)),
             # specs/sglang/backends/dsa.yaml:18
-            dsa_cache_seqlens=views.dsa_cache_seqlens,
+            dsa_cache_seqlens=None
+            if registry.dsa_cache_seqlens is None
+            else view(registry.dsa_cache_seqlens, padded.tokens),
             # specs/sglang/backends/dsa.yaml:20
-            dsa_kv_indptr=views.dsa_kv_indptr,
+            dsa_kv_indptr=None
+            if registry.dsa_kv_indptr is None
+            else view(registry.dsa_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/dsa.yaml:23
-            dsa_kv_indices=views.dsa_kv_indices,
+            dsa_kv_indices=None
+            if registry.dsa_kv_indices is None
+            else view(registry.dsa_kv_indices, padded.requests, present(config.dsa_index_topk)),
             # specs/sglang/backends/flashinfer.yaml:16
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:19
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:21
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else view(registry.flashinfer_last_page_len, padded.requests),
             # specs/sglang/backends/flashinfer.yaml:23
-            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:26
-            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:35
-            flashinfer_kv_indices=views.flashinfer_kv_indices,
+            flashinfer_kv_indices=None
+            if registry.flashinfer_kv_indices is None
+            else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
             # specs/sglang/backends/flashinfer.yaml:38
-            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+            flashinfer_second_kv_indices=None
+            if registry.flashinfer_second_kv_indices is None
+            else view(
+                registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
+            ),
             # specs/sglang/backends/flashinfer.yaml:41
-            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+            flashinfer_window_cache_loc=None
+            if registry.flashinfer_window_cache_loc is None
+            else view(registry.flashinfer_window_cache_loc, padded.tokens),
             # specs/sglang/backends/flashinfer.yaml:45
-            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+            flashinfer_mask_indptr=None
+            if registry.flashinfer_mask_indptr is None
+            else view(registry.flashinfer_mask_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:48
-            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            flashinfer_custom_mask=None
+            if registry.flashinfer_custom_mask is None
+            else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
             # specs/sglang/backends/hybrid_linear.yaml:8
-            linear_state_indices=views.linear_state_indices,
+            linear_state_indices=None
+            if registry.linear_state_indices is None
+            else view(registry.linear_state_indices, padded.requests),
             # specs/sglang/backends/hybrid_linear.yaml:11
-            linear_query_start=views.linear_query_start,
+            linear_query_start=None
+            if registry.linear_query_start is None
+            else view(registry.linear_query_start, padded.requests + 1),
             # specs/sglang/backends/hybrid_linear.yaml:13
-            linear_verify_indices=views.linear_verify_indices,
+            linear_verify_indices=None
+            if registry.linear_verify_indices is None
+            else view(registry.linear_verify_indices, padded.requests),
             # specs/sglang/backends/mla.yaml:19
-            mla_kv_indptr=views.mla_kv_indptr,
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else view(registry.mla_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:22
-            mla_qo_indptr=views.mla_qo_indptr,
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else view(registry.mla_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:30
-            mla_kv_indices=views.mla_kv_indices,
+            mla_kv_indices=None
+            if registry.mla_kv_indices is None
+            else view(registry.mla_kv_indices, padded.requests, config.sequence_limit),
             # specs/sglang/backends/mla.yaml:33
-            mla_kv_lens=views.mla_kv_lens,
+            mla_kv_lens=None
+            if registry.mla_kv_lens is None
+            else view(registry.mla_kv_lens, padded.requests),
             # specs/sglang/backends/mla.yaml:34
-            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+            mla_kv_indptr_cpu=None
+            if registry.mla_kv_indptr_cpu is None
+            else view(registry.mla_kv_indptr_cpu, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:37
-            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+            mla_qo_indptr_cpu=None
+            if registry.mla_qo_indptr_cpu is None
+            else view(registry.mla_qo_indptr_cpu, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:40
-            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+            mla_kv_lens_cpu=None
+            if registry.mla_kv_lens_cpu is None
+            else view(registry.mla_kv_lens_cpu, padded.requests),
             # specs/sglang/backends/mla.yaml:48
-            mla_block_table=views.mla_block_table,
+            mla_block_table=None
+            if registry.mla_block_table is None
+            else view(registry.mla_block_table, padded.requests, config.mla_blocks),
             # specs/sglang/backends/mla.yaml:51
-            mla_padded_q=views.mla_padded_q,
+            mla_padded_q=None
+            if registry.mla_padded_q is None
+            else view(
+                registry.mla_padded_q,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_latent_size),
+            ),
             # specs/sglang/backends/mla.yaml:54
-            mla_unpadded_output=views.mla_unpadded_output,
+            mla_unpadded_output=None
+            if registry.mla_unpadded_output is None
+            else view(
+                registry.mla_unpadded_output,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_output_size),
+            ),
             # specs/sglang/backends/page_tables.yaml:20
-            page_table=views.page_table,
+            page_table=None
+            if registry.page_table is None
+            else view(registry.page_table, padded.requests, config.table_columns),
             # specs/sglang/backends/page_tables.yaml:22
-            window_page_table=views.window_page_table,
+            window_page_table=None
+            if registry.window_page_table is None
+            else view(registry.window_page_table, padded.requests, config.table_columns),
             # specs/sglang/backends/page_tables.yaml:25
-            encoder_page_table=views.encoder_page_table,
+            encoder_page_table=None
+            if registry.encoder_page_table is None
+            else view(
+                registry.encoder_page_table, padded.requests, present(config.max_source_positions)
+            ),
             # specs/sglang/backends/page_tables.yaml:28
-            cache_seqlens=views.cache_seqlens,
+            cache_seqlens=None
+            if registry.cache_seqlens is None
+            else view(registry.cache_seqlens, padded.requests),
             # specs/sglang/backends/page_tables.yaml:30
-            cu_seqlens_q=views.cu_seqlens_q,
+            cu_seqlens_q=None
+            if registry.cu_seqlens_q is None
+            else view(registry.cu_seqlens_q, padded.requests + 1),
             # specs/sglang/backends/page_tables.yaml:33
-            cu_seqlens_k=views.cu_seqlens_k,
+            cu_seqlens_k=None
+            if registry.cu_seqlens_k is None
+            else view(registry.cu_seqlens_k, padded.requests + 1),
             # specs/sglang/backends/page_tables.yaml:35
-            scheduler_metadata=views.scheduler_metadata,
+            scheduler_metadata=None
+            if registry.scheduler_metadata is None
+            else view(registry.scheduler_metadata, 4 * align_up(padded.requests, 4) + 1),
             # specs/sglang/backends/page_tables.yaml:38
-            strided_indices=views.strided_indices,
+            strided_indices=None
+            if registry.strided_indices is None
+            else view(registry.strided_indices, config.context_pages),
             # specs/sglang/backends/page_tables.yaml:65
-            all_token_page_table=views.all_token_page_table,
+            all_token_page_table=None
+            if registry.all_token_page_table is None
+            else view(registry.all_token_page_table, padded.tokens, config.table_columns),
             # specs/sglang/backends/triton.yaml:11
-            triton_kv_indptr=views.triton_kv_indptr,
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else view(registry.triton_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:14
-            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else view(registry.triton_window_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:17
-            triton_qo_indptr=views.triton_qo_indptr,
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else view(registry.triton_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:19
-            triton_mask_indptr=views.triton_mask_indptr,
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else view(registry.triton_mask_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:27
-            triton_kv_indices=views.triton_kv_indices,
+            triton_kv_indices=None
+            if registry.triton_kv_indices is None
+            else view(registry.triton_kv_indices, padded.requests, config.sequence_limit),
             # specs/sglang/backends/triton.yaml:31
-            triton_window_kv_indices=views.triton_window_kv_indices,
+            triton_window_kv_indices=None
+            if registry.triton_window_kv_indices is None
+            else view(registry.triton_window_kv_indices, padded.tokens, config.sliding_window),
             # specs/sglang/backends/triton.yaml:35
-            triton_window_cache_loc=views.triton_window_cache_loc,
+            triton_window_cache_loc=None
+            if registry.triton_window_cache_loc is None
+            else view(registry.triton_window_cache_loc, padded.tokens),
             # specs/sglang/backends/triton.yaml:39
-            triton_num_kv_splits=views.triton_num_kv_splits,
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else view(registry.triton_num_kv_splits, padded.tokens),
             # specs/sglang/backends/triton.yaml:59
-            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else view(
+                registry.triton_attn_logits,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
             # specs/sglang/backends/triton.yaml:62
-            triton_attn_lse=views.triton_attn_lse,
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else view(
+                registry.triton_attn_lse,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
             verify_mask=None,
             custom_mask=None,
             linear_next_token=None,
@@ -6234,7 +7097,8 @@ class DecodeGraphTargetRunner:
         """The slots of target_verify."""
         config = self.config
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
+        registry = self.registry
+        view = self._views.of
         steps = LoadSteps()
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
@@ -6259,28 +7123,54 @@ class DecodeGraphTargetRunner:
             live_gathered_tokens=rows.gathered_tokens,
             gathered_tokens=padded.gathered_tokens,
             # specs/sglang/backends/flashinfer.yaml:67
-            flashinfer_workspace=views.flashinfer_workspace,
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
             # specs/sglang/backends/prepared.yaml:3
-            graph_input_embeds=views.graph_input_embeds,
+            graph_input_embeds=None
+            if registry.graph_input_embeds is None
+            else view(registry.graph_input_embeds, padded.tokens, config.hidden_size),
             # specs/sglang/backends/sequences.yaml:31
-            verify_mask=views.verify_mask,
+            verify_mask=None
+            if registry.verify_mask is None
+            else view(
+                registry.verify_mask, padded.requests * config.target_width * config.mask_width
+            ),
             # specs/sglang/slots.yaml:3
             input_ids=steps.copy_present(
-                views.input_ids, "input_ids", live.input_ids, (rows.tokens,), 0
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
             ),
             # specs/sglang/slots.yaml:6
-            positions=steps.copy(views.positions, "positions", live.positions, (rows.tokens,), 0),
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
             # specs/sglang/slots.yaml:9
             out_cache_loc=steps.copy_present(
-                views.out_cache_loc, "out_cache_loc", live.out_cache_loc, (rows.tokens,), 0
+                view(registry.out_cache_loc, padded.tokens),
+                "out_cache_loc",
+                live.out_cache_loc,
+                (rows.tokens,),
+                0,
             ),
             # specs/sglang/slots.yaml:15
             mrope_positions=steps.copy_present(
-                views.mrope_positions, "mrope_positions", live.mrope_positions, (3, rows.tokens), 0
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
             ),
             # specs/sglang/slots.yaml:18
             req_pool_indices=steps.copy(
-                views.req_pool_indices,
+                view(registry.req_pool_indices, padded.requests),
                 "req_pool_indices",
                 live.req_pool_indices,
                 (rows.requests,),
@@ -6288,11 +7178,15 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:21
             seq_lens=steps.copy(
-                views.seq_lens, "seq_lens", live.seq_lens, (rows.requests,), config.sequence_fill
+                view(registry.seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                config.sequence_fill,
             ),
             # specs/sglang/slots.yaml:24
             seq_lens_cpu=steps.copy_present(
-                views.seq_lens_cpu,
+                view(registry.seq_lens_cpu, padded.requests),
                 "seq_lens_cpu",
                 live.seq_lens_cpu,
                 (rows.requests,),
@@ -6300,9 +7194,9 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:36
             encoder_lens=None
-            if views.encoder_lens is None
+            if registry.encoder_lens is None
             else steps.copy(
-                views.encoder_lens,
+                view(registry.encoder_lens, padded.requests),
                 "encoder_lens",
                 live.encoder_lens,
                 (rows.requests,),
@@ -6310,9 +7204,9 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:40
             mamba_track_indices=None
-            if views.mamba_track_indices is None
+            if registry.mamba_track_indices is None
             else steps.copy_present(
-                views.mamba_track_indices,
+                view(registry.mamba_track_indices, padded.requests),
                 "mamba_track_indices",
                 live.mamba_track_indices,
                 (rows.requests,),
@@ -6320,9 +7214,9 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:43
             mamba_track_mask=None
-            if views.mamba_track_mask is None
+            if registry.mamba_track_mask is None
             else steps.copy_present(
-                views.mamba_track_mask,
+                view(registry.mamba_track_mask, padded.requests),
                 "mamba_track_mask",
                 live.mamba_track_mask,
                 (rows.requests,),
@@ -6330,57 +7224,64 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:46
             ngram_column_starts=None
-            if views.ngram_column_starts is None
+            if registry.ngram_column_starts is None
             else steps.copy(
-                views.ngram_column_starts,
+                view(registry.ngram_column_starts, padded.requests),
                 "ngram_column_starts",
                 live.ngram_column_starts,
                 (rows.requests,),
             ),
             # specs/sglang/slots.yaml:49
             ngram_req_lens=None
-            if views.ngram_req_lens is None
+            if registry.ngram_req_lens is None
             else steps.copy(
-                views.ngram_req_lens, "ngram_req_lens", live.ngram_req_lens, (rows.requests,)
+                view(registry.ngram_req_lens, padded.requests),
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                (rows.requests,),
             ),
             # specs/sglang/slots.yaml:52
             ngram_out_column_starts=None
-            if views.ngram_out_column_starts is None
+            if registry.ngram_out_column_starts is None
             else steps.copy(
-                views.ngram_out_column_starts,
+                view(registry.ngram_out_column_starts, padded.requests),
                 "ngram_out_column_starts",
                 live.ngram_out_column_starts,
                 (rows.requests,),
             ),
             # specs/sglang/slots.yaml:55
             ngram_out_req_lens=None
-            if views.ngram_out_req_lens is None
+            if registry.ngram_out_req_lens is None
             else steps.copy(
-                views.ngram_out_req_lens,
+                view(registry.ngram_out_req_lens, padded.requests),
                 "ngram_out_req_lens",
                 live.ngram_out_req_lens,
                 (rows.requests,),
             ),
             # specs/sglang/slots.yaml:58
             ngram_skip_update=None
-            if views.ngram_skip_update is None
+            if registry.ngram_skip_update is None
             else steps.copy(
-                views.ngram_skip_update,
+                view(registry.ngram_skip_update, padded.requests),
                 "ngram_skip_update",
                 live.ngram_skip_update,
                 (rows.requests,),
             ),
             # specs/sglang/slots.yaml:61
             canary_request_ids=None
-            if views.canary_request_ids is None
+            if registry.canary_request_ids is None
             else steps.copy(
-                views.canary_request_ids, "request_ids", live.request_ids, (rows.requests,), 0
+                view(registry.canary_request_ids, padded.requests),
+                "request_ids",
+                live.request_ids,
+                (rows.requests,),
+                0,
             ),
             # specs/sglang/slots.yaml:64
             canary_bootstrap_rooms=None
-            if views.canary_bootstrap_rooms is None
+            if registry.canary_bootstrap_rooms is None
             else steps.copy(
-                views.canary_bootstrap_rooms,
+                view(registry.canary_bootstrap_rooms, padded.requests),
                 "bootstrap_rooms",
                 live.bootstrap_rooms,
                 (rows.requests,),
@@ -6388,46 +7289,64 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:67
             dllm_input_state=None
-            if views.dllm_input_state is None
+            if registry.dllm_input_state is None
             else steps.copy_present(
-                views.dllm_input_state,
+                view(registry.dllm_input_state, padded.tokens, config.hidden_size),
                 "dllm_input_state",
                 live.dllm_input_state,
                 (rows.tokens, config.hidden_size),
             ),
             # specs/sglang/slots.yaml:70
-            aux_hidden_states=views.aux_hidden_states,
+            aux_hidden_states=None
+            if registry.aux_hidden_states is None
+            else view(registry.aux_hidden_states, padded.tokens, present(config.draft_input_size)),
             # specs/sglang/slots.yaml:74
-            global_num_tokens=steps.compute(views.global_num_tokens, padded.tokens),
+            global_num_tokens=steps.compute(
+                view(
+                    registry.global_num_tokens,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
+            ),
             # specs/sglang/slots.yaml:77
             global_num_tokens_for_logprob=steps.compute(
-                views.global_num_tokens_for_logprob, padded.tokens
+                view(
+                    registry.global_num_tokens_for_logprob,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
             ),
             # specs/sglang/slots.yaml:83
-            graph_logits=views.graph_logits,
+            graph_logits=None
+            if registry.graph_logits is None
+            else view(registry.graph_logits, padded.tokens, config.vocab_size),
             # specs/sglang/slots.yaml:86
             pipeline_hidden_states=None
-            if views.pipeline_hidden_states is None
+            if registry.pipeline_hidden_states is None
             else steps.copy_present(
-                views.pipeline_hidden_states,
+                view(
+                    registry.pipeline_hidden_states,
+                    padded.proxy_tokens,
+                    config.hidden_size * config.residual_streams,
+                ),
                 "pipeline_hidden_states",
                 live.pipeline_hidden_states,
                 (rows.proxy_tokens, config.hidden_size * config.residual_streams),
             ),
             # specs/sglang/slots.yaml:89
             pipeline_residual=None
-            if views.pipeline_residual is None
+            if registry.pipeline_residual is None
             else steps.copy_present(
-                views.pipeline_residual,
+                view(registry.pipeline_residual, padded.proxy_tokens, config.hidden_size),
                 "pipeline_residual",
                 live.pipeline_residual,
                 (rows.proxy_tokens, config.hidden_size),
             ),
             # specs/sglang/slots.yaml:316
             num_token_non_padded=None
-            if views.num_token_non_padded is None
+            if registry.num_token_non_padded is None
             else steps.compute(
-                views.num_token_non_padded,
+                view(registry.num_token_non_padded, 1),
                 max(
                     0,
                     min(
@@ -6440,120 +7359,254 @@ class DecodeGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:326
             first_num_token_non_padded=None
-            if views.first_num_token_non_padded is None
+            if registry.first_num_token_non_padded is None
             else steps.compute(
-                views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens)
+                view(registry.first_num_token_non_padded, 1), min(rows.tokens, padded.split_tokens)
             ),
             # specs/sglang/slots.yaml:329
             second_num_token_non_padded=None
-            if views.second_num_token_non_padded is None
+            if registry.second_num_token_non_padded is None
             else steps.compute(
-                views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
+                view(registry.second_num_token_non_padded, 1),
+                max(rows.tokens - padded.split_tokens, 0),
             ),
             # specs/sglang/backends/dsa.yaml:15
-            dsa_page_table=views.dsa_page_table,
+            dsa_page_table=None
+            if registry.dsa_page_table is None
+            else view(registry.dsa_page_table, padded.tokens, present(config.dsa_columns)),
             # specs/sglang/backends/dsa.yaml:18
-            dsa_cache_seqlens=views.dsa_cache_seqlens,
+            dsa_cache_seqlens=None
+            if registry.dsa_cache_seqlens is None
+            else view(registry.dsa_cache_seqlens, padded.tokens),
             # specs/sglang/backends/dsa.yaml:20
-            dsa_kv_indptr=views.dsa_kv_indptr,
+            dsa_kv_indptr=None
+            if registry.dsa_kv_indptr is None
+            else view(registry.dsa_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/dsa.yaml:23
-            dsa_kv_indices=views.dsa_kv_indices,
+            dsa_kv_indices=None
+            if registry.dsa_kv_indices is None
+            else view(registry.dsa_kv_indices, padded.requests, present(config.dsa_index_topk)),
             # specs/sglang/backends/flashinfer.yaml:16
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:19
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:21
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else view(registry.flashinfer_last_page_len, padded.requests),
             # specs/sglang/backends/flashinfer.yaml:23
-            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:26
-            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:35
-            flashinfer_kv_indices=views.flashinfer_kv_indices,
+            flashinfer_kv_indices=None
+            if registry.flashinfer_kv_indices is None
+            else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
             # specs/sglang/backends/flashinfer.yaml:38
-            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+            flashinfer_second_kv_indices=None
+            if registry.flashinfer_second_kv_indices is None
+            else view(
+                registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
+            ),
             # specs/sglang/backends/flashinfer.yaml:41
-            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+            flashinfer_window_cache_loc=None
+            if registry.flashinfer_window_cache_loc is None
+            else view(registry.flashinfer_window_cache_loc, padded.tokens),
             # specs/sglang/backends/flashinfer.yaml:45
-            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+            flashinfer_mask_indptr=None
+            if registry.flashinfer_mask_indptr is None
+            else view(registry.flashinfer_mask_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:48
-            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            flashinfer_custom_mask=None
+            if registry.flashinfer_custom_mask is None
+            else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
             # specs/sglang/backends/hybrid_linear.yaml:8
-            linear_state_indices=views.linear_state_indices,
+            linear_state_indices=None
+            if registry.linear_state_indices is None
+            else view(registry.linear_state_indices, padded.requests),
             # specs/sglang/backends/hybrid_linear.yaml:11
-            linear_query_start=views.linear_query_start,
+            linear_query_start=None
+            if registry.linear_query_start is None
+            else view(registry.linear_query_start, padded.requests + 1),
             # specs/sglang/backends/hybrid_linear.yaml:13
-            linear_verify_indices=views.linear_verify_indices,
+            linear_verify_indices=None
+            if registry.linear_verify_indices is None
+            else view(registry.linear_verify_indices, padded.requests),
             # specs/sglang/backends/hybrid_linear.yaml:23
-            linear_next_token=views.linear_next_token,
+            linear_next_token=None
+            if registry.linear_next_token is None
+            else view(registry.linear_next_token, padded.requests, config.target_width),
             # specs/sglang/backends/hybrid_linear.yaml:26
-            linear_next_sibling=views.linear_next_sibling,
+            linear_next_sibling=None
+            if registry.linear_next_sibling is None
+            else view(registry.linear_next_sibling, padded.requests, config.target_width),
             # specs/sglang/backends/hybrid_linear.yaml:29
-            linear_parent=views.linear_parent,
+            linear_parent=None
+            if registry.linear_parent is None
+            else view(registry.linear_parent, padded.requests, config.target_width),
             # specs/sglang/backends/mla.yaml:19
-            mla_kv_indptr=views.mla_kv_indptr,
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else view(registry.mla_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:22
-            mla_qo_indptr=views.mla_qo_indptr,
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else view(registry.mla_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:30
-            mla_kv_indices=views.mla_kv_indices,
+            mla_kv_indices=None
+            if registry.mla_kv_indices is None
+            else view(registry.mla_kv_indices, padded.requests, config.sequence_limit),
             # specs/sglang/backends/mla.yaml:33
-            mla_kv_lens=views.mla_kv_lens,
+            mla_kv_lens=None
+            if registry.mla_kv_lens is None
+            else view(registry.mla_kv_lens, padded.requests),
             # specs/sglang/backends/mla.yaml:34
-            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+            mla_kv_indptr_cpu=None
+            if registry.mla_kv_indptr_cpu is None
+            else view(registry.mla_kv_indptr_cpu, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:37
-            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+            mla_qo_indptr_cpu=None
+            if registry.mla_qo_indptr_cpu is None
+            else view(registry.mla_qo_indptr_cpu, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:40
-            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+            mla_kv_lens_cpu=None
+            if registry.mla_kv_lens_cpu is None
+            else view(registry.mla_kv_lens_cpu, padded.requests),
             # specs/sglang/backends/mla.yaml:48
-            mla_block_table=views.mla_block_table,
+            mla_block_table=None
+            if registry.mla_block_table is None
+            else view(registry.mla_block_table, padded.requests, config.mla_blocks),
             # specs/sglang/backends/mla.yaml:51
-            mla_padded_q=views.mla_padded_q,
+            mla_padded_q=None
+            if registry.mla_padded_q is None
+            else view(
+                registry.mla_padded_q,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_latent_size),
+            ),
             # specs/sglang/backends/mla.yaml:54
-            mla_unpadded_output=views.mla_unpadded_output,
+            mla_unpadded_output=None
+            if registry.mla_unpadded_output is None
+            else view(
+                registry.mla_unpadded_output,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_output_size),
+            ),
             # specs/sglang/backends/page_tables.yaml:20
-            page_table=views.page_table,
+            page_table=None
+            if registry.page_table is None
+            else view(registry.page_table, padded.requests, config.table_columns),
             # specs/sglang/backends/page_tables.yaml:22
-            window_page_table=views.window_page_table,
+            window_page_table=None
+            if registry.window_page_table is None
+            else view(registry.window_page_table, padded.requests, config.table_columns),
             # specs/sglang/backends/page_tables.yaml:25
-            encoder_page_table=views.encoder_page_table,
+            encoder_page_table=None
+            if registry.encoder_page_table is None
+            else view(
+                registry.encoder_page_table, padded.requests, present(config.max_source_positions)
+            ),
             # specs/sglang/backends/page_tables.yaml:28
-            cache_seqlens=views.cache_seqlens,
+            cache_seqlens=None
+            if registry.cache_seqlens is None
+            else view(registry.cache_seqlens, padded.requests),
             # specs/sglang/backends/page_tables.yaml:30
-            cu_seqlens_q=views.cu_seqlens_q,
+            cu_seqlens_q=None
+            if registry.cu_seqlens_q is None
+            else view(registry.cu_seqlens_q, padded.requests + 1),
             # specs/sglang/backends/page_tables.yaml:33
-            cu_seqlens_k=views.cu_seqlens_k,
+            cu_seqlens_k=None
+            if registry.cu_seqlens_k is None
+            else view(registry.cu_seqlens_k, padded.requests + 1),
             # specs/sglang/backends/page_tables.yaml:35
-            scheduler_metadata=views.scheduler_metadata,
+            scheduler_metadata=None
+            if registry.scheduler_metadata is None
+            else view(registry.scheduler_metadata, 4 * align_up(padded.requests, 4) + 1),
             # specs/sglang/backends/page_tables.yaml:38
-            strided_indices=views.strided_indices,
+            strided_indices=None
+            if registry.strided_indices is None
+            else view(registry.strided_indices, config.context_pages),
             # specs/sglang/backends/page_tables.yaml:49
-            tree_page_table=views.tree_page_table,
+            tree_page_table=None
+            if registry.tree_page_table is None
+            else view(registry.tree_page_table, padded.tokens, config.target_width),
             # specs/sglang/backends/page_tables.yaml:52
-            tree_cache_seqlens=views.tree_cache_seqlens,
+            tree_cache_seqlens=None
+            if registry.tree_cache_seqlens is None
+            else view(registry.tree_cache_seqlens, padded.tokens),
             # specs/sglang/backends/page_tables.yaml:55
-            tree_window_page_table=views.tree_window_page_table,
+            tree_window_page_table=None
+            if registry.tree_window_page_table is None
+            else view(
+                registry.tree_window_page_table,
+                padded.tokens,
+                config.context_length + config.target_width,
+            ),
             # specs/sglang/backends/page_tables.yaml:65
-            all_token_page_table=views.all_token_page_table,
+            all_token_page_table=None
+            if registry.all_token_page_table is None
+            else view(registry.all_token_page_table, padded.tokens, config.table_columns),
             # specs/sglang/backends/triton.yaml:11
-            triton_kv_indptr=views.triton_kv_indptr,
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else view(registry.triton_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:14
-            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else view(registry.triton_window_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:17
-            triton_qo_indptr=views.triton_qo_indptr,
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else view(registry.triton_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:19
-            triton_mask_indptr=views.triton_mask_indptr,
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else view(registry.triton_mask_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:27
-            triton_kv_indices=views.triton_kv_indices,
+            triton_kv_indices=None
+            if registry.triton_kv_indices is None
+            else view(registry.triton_kv_indices, padded.requests, config.sequence_limit),
             # specs/sglang/backends/triton.yaml:31
-            triton_window_kv_indices=views.triton_window_kv_indices,
+            triton_window_kv_indices=None
+            if registry.triton_window_kv_indices is None
+            else view(registry.triton_window_kv_indices, padded.tokens, config.sliding_window),
             # specs/sglang/backends/triton.yaml:35
-            triton_window_cache_loc=views.triton_window_cache_loc,
+            triton_window_cache_loc=None
+            if registry.triton_window_cache_loc is None
+            else view(registry.triton_window_cache_loc, padded.tokens),
             # specs/sglang/backends/triton.yaml:39
-            triton_num_kv_splits=views.triton_num_kv_splits,
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else view(registry.triton_num_kv_splits, padded.tokens),
             # specs/sglang/backends/triton.yaml:59
-            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else view(
+                registry.triton_attn_logits,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
             # specs/sglang/backends/triton.yaml:62
-            triton_attn_lse=views.triton_attn_lse,
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else view(
+                registry.triton_attn_lse,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
             custom_mask=None,
             input_embeds=live.input_embeds,
         )

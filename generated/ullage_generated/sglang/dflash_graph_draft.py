@@ -28,21 +28,21 @@ from ullage_runtime.debug import (
     require_unpoisoned,
 )
 from ullage_runtime.errors import BatchError
-from ullage_runtime.integers import cdiv, next_in
+from ullage_runtime.integers import align_up, cdiv, next_in
 from ullage_runtime.load_plan import LoadPlan, LoadSteps
 from ullage_runtime.outputs import cut_to_live, map_tensors
 from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.requirements import require_same_configuration
 from ullage_runtime.torch_writer import TorchWriter
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import ViewCache
+from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import DflashGraphDraftBatch, Extents, LiveBatch, Mode, Offer, Rows
 from .capacities import DflashGraphDraftCapacities
 from .config import Config, SpeculativeAlgorithm
 from .engine import DflashGraphDraftEngine, DflashGraphDraftFacts
-from .registry import DflashGraphDraftRegistry, DflashGraphDraftViews
+from .registry import DflashGraphDraftRegistry
 
 require_generated_code_version(5, __name__)
 
@@ -184,7 +184,7 @@ class DflashGraphDraftRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.dflash_graph_draft,
         )
-        self._views: ViewCache[DflashGraphDraftViews] = ViewCache()
+        self._views = SlotViews()
         self._plans: PlanCache[DflashGraphDraftBatch] = PlanCache({} if self.debug.loads else SEEN)
         self._writer = None if self.debug.loads else TorchWriter(self.registry.regions.addresses)
 
@@ -352,14 +352,6 @@ class DflashGraphDraftRunner:
                 self._require_unpoisoned_capturing(batch, batch.mode.value)
             case Mode.DFLASH_DRAFT:
                 self._require_unpoisoned_extending(batch, batch.mode.value)
-
-    def _views_of(self, rows: Rows) -> DflashGraphDraftViews:
-        views = self._views.get(rows)
-        if views is None:
-            views = self._views.put(
-                rows, DflashGraphDraftViews.of(self.registry, self.config, rows)
-            )
-        return views
 
     # specs/sglang/modes/capture_block.yaml:1
     def _extents_capture_block(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
@@ -704,7 +696,8 @@ class DflashGraphDraftRunner:
         """The slots of capture_block."""
         config = self.config
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
+        registry = self.registry
+        view = self._views.of
         steps = LoadSteps()
         batch = DflashGraphDraftBatch(
             mode=live.mode,
@@ -729,24 +722,44 @@ class DflashGraphDraftRunner:
             live_gathered_tokens=rows.gathered_tokens,
             gathered_tokens=padded.gathered_tokens,
             # specs/sglang/backends/flashinfer.yaml:67
-            flashinfer_workspace=views.flashinfer_workspace,
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
             # specs/sglang/slots.yaml:3
             input_ids=steps.copy_present(
-                views.input_ids, "input_ids", live.input_ids, (rows.tokens,), 0
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
             ),
             # specs/sglang/slots.yaml:6
-            positions=steps.copy(views.positions, "positions", live.positions, (rows.tokens,), 0),
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
             # specs/sglang/slots.yaml:9
             out_cache_loc=steps.copy_present(
-                views.out_cache_loc, "out_cache_loc", live.out_cache_loc, (rows.tokens,), 0
+                view(registry.out_cache_loc, padded.tokens),
+                "out_cache_loc",
+                live.out_cache_loc,
+                (rows.tokens,),
+                0,
             ),
             # specs/sglang/slots.yaml:15
             mrope_positions=steps.copy_present(
-                views.mrope_positions, "mrope_positions", live.mrope_positions, (3, rows.tokens), 0
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
             ),
             # specs/sglang/slots.yaml:18
             req_pool_indices=steps.copy(
-                views.req_pool_indices,
+                view(registry.req_pool_indices, padded.requests),
                 "req_pool_indices",
                 live.req_pool_indices,
                 (rows.requests,),
@@ -754,11 +767,15 @@ class DflashGraphDraftRunner:
             ),
             # specs/sglang/slots.yaml:21
             seq_lens=steps.copy(
-                views.seq_lens, "seq_lens", live.seq_lens, (rows.requests,), config.sequence_fill
+                view(registry.seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                config.sequence_fill,
             ),
             # specs/sglang/slots.yaml:24
             seq_lens_cpu=steps.copy_present(
-                views.seq_lens_cpu,
+                view(registry.seq_lens_cpu, padded.requests),
                 "seq_lens_cpu",
                 live.seq_lens_cpu,
                 (rows.requests,),
@@ -766,61 +783,104 @@ class DflashGraphDraftRunner:
             ),
             # specs/sglang/slots.yaml:61
             canary_request_ids=None
-            if views.canary_request_ids is None
+            if registry.canary_request_ids is None
             else steps.copy(
-                views.canary_request_ids, "request_ids", live.request_ids, (rows.requests,), 0
+                view(registry.canary_request_ids, padded.requests),
+                "request_ids",
+                live.request_ids,
+                (rows.requests,),
+                0,
             ),
             # specs/sglang/slots.yaml:64
             canary_bootstrap_rooms=None
-            if views.canary_bootstrap_rooms is None
+            if registry.canary_bootstrap_rooms is None
             else steps.copy(
-                views.canary_bootstrap_rooms,
+                view(registry.canary_bootstrap_rooms, padded.requests),
                 "bootstrap_rooms",
                 live.bootstrap_rooms,
                 (rows.requests,),
                 -1,
             ),
             # specs/sglang/slots.yaml:74
-            global_num_tokens=steps.compute(views.global_num_tokens, padded.tokens),
+            global_num_tokens=steps.compute(
+                view(
+                    registry.global_num_tokens,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
+            ),
             # specs/sglang/slots.yaml:77
             global_num_tokens_for_logprob=steps.compute(
-                views.global_num_tokens_for_logprob, padded.tokens
+                view(
+                    registry.global_num_tokens_for_logprob,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
             ),
             # specs/sglang/slots.yaml:80
             custom_mask=steps.copy_present(
-                views.custom_mask,
+                view(
+                    registry.custom_mask,
+                    (padded.requests * config.sequence_fill + padded.tokens) * config.target_width,
+                ),
                 "custom_mask",
                 live.custom_mask,
                 ((rows.requests * config.sequence_fill + rows.tokens) * config.target_width,),
             ),
             # specs/sglang/slots.yaml:191
             block_input_embeds=None
-            if views.block_input_embeds is None
+            if registry.block_input_embeds is None
             else steps.copy(
-                views.block_input_embeds,
+                view(registry.block_input_embeds, padded.tokens, present(config.draft_hidden_size)),
                 "block_embeds",
                 live.block_embeds,
                 (rows.tokens, present(config.draft_hidden_size)),
             ),
             # specs/sglang/slots.yaml:194
-            block_proposals=views.block_proposals,
+            block_proposals=None
+            if registry.block_proposals is None
+            else view(registry.block_proposals, padded.requests * present(config.proposed_tokens)),
             # specs/sglang/slots.yaml:197
-            block_local_max=views.block_local_max,
+            block_local_max=None
+            if registry.block_local_max is None
+            else view(registry.block_local_max, padded.requests * present(config.proposed_tokens)),
             # specs/sglang/slots.yaml:200
-            block_local_ids=views.block_local_ids,
+            block_local_ids=None
+            if registry.block_local_ids is None
+            else view(registry.block_local_ids, padded.requests * present(config.proposed_tokens)),
             # specs/sglang/slots.yaml:203
-            block_gathered_max=views.block_gathered_max,
+            block_gathered_max=None
+            if registry.block_gathered_max is None
+            else view(
+                registry.block_gathered_max,
+                config.tp_size,
+                padded.requests * present(config.proposed_tokens),
+            ),
             # specs/sglang/slots.yaml:206
-            block_gathered_ids=views.block_gathered_ids,
+            block_gathered_ids=None
+            if registry.block_gathered_ids is None
+            else view(
+                registry.block_gathered_ids,
+                config.tp_size,
+                padded.requests * present(config.proposed_tokens),
+            ),
             # specs/sglang/slots.yaml:209
-            block_best_rank=views.block_best_rank,
+            block_best_rank=None
+            if registry.block_best_rank is None
+            else view(
+                registry.block_best_rank, 1, padded.requests * present(config.proposed_tokens)
+            ),
             # specs/sglang/slots.yaml:212
-            block_selected_ids=views.block_selected_ids,
+            block_selected_ids=None
+            if registry.block_selected_ids is None
+            else view(
+                registry.block_selected_ids, 1, padded.requests * present(config.proposed_tokens)
+            ),
             # specs/sglang/slots.yaml:316
             num_token_non_padded=None
-            if views.num_token_non_padded is None
+            if registry.num_token_non_padded is None
             else steps.compute(
-                views.num_token_non_padded,
+                view(registry.num_token_non_padded, 1),
                 max(
                     0,
                     min(
@@ -832,81 +892,182 @@ class DflashGraphDraftRunner:
                 else rows.tokens,
             ),
             # specs/sglang/backends/flashinfer.yaml:16
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:19
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:21
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else view(registry.flashinfer_last_page_len, padded.requests),
             # specs/sglang/backends/flashinfer.yaml:23
-            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:26
-            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:35
-            flashinfer_kv_indices=views.flashinfer_kv_indices,
+            flashinfer_kv_indices=None
+            if registry.flashinfer_kv_indices is None
+            else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
             # specs/sglang/backends/flashinfer.yaml:38
-            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+            flashinfer_second_kv_indices=None
+            if registry.flashinfer_second_kv_indices is None
+            else view(
+                registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
+            ),
             # specs/sglang/backends/flashinfer.yaml:41
-            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+            flashinfer_window_cache_loc=None
+            if registry.flashinfer_window_cache_loc is None
+            else view(registry.flashinfer_window_cache_loc, padded.tokens),
             # specs/sglang/backends/flashinfer.yaml:45
-            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+            flashinfer_mask_indptr=None
+            if registry.flashinfer_mask_indptr is None
+            else view(registry.flashinfer_mask_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:48
-            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            flashinfer_custom_mask=None
+            if registry.flashinfer_custom_mask is None
+            else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
             # specs/sglang/backends/mla.yaml:19
-            mla_kv_indptr=views.mla_kv_indptr,
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else view(registry.mla_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:22
-            mla_qo_indptr=views.mla_qo_indptr,
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else view(registry.mla_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:30
-            mla_kv_indices=views.mla_kv_indices,
+            mla_kv_indices=None
+            if registry.mla_kv_indices is None
+            else view(registry.mla_kv_indices, padded.requests, config.sequence_limit),
             # specs/sglang/backends/mla.yaml:33
-            mla_kv_lens=views.mla_kv_lens,
+            mla_kv_lens=None
+            if registry.mla_kv_lens is None
+            else view(registry.mla_kv_lens, padded.requests),
             # specs/sglang/backends/mla.yaml:34
-            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+            mla_kv_indptr_cpu=None
+            if registry.mla_kv_indptr_cpu is None
+            else view(registry.mla_kv_indptr_cpu, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:37
-            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+            mla_qo_indptr_cpu=None
+            if registry.mla_qo_indptr_cpu is None
+            else view(registry.mla_qo_indptr_cpu, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:40
-            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+            mla_kv_lens_cpu=None
+            if registry.mla_kv_lens_cpu is None
+            else view(registry.mla_kv_lens_cpu, padded.requests),
             # specs/sglang/backends/mla.yaml:48
-            mla_block_table=views.mla_block_table,
+            mla_block_table=None
+            if registry.mla_block_table is None
+            else view(registry.mla_block_table, padded.requests, config.mla_blocks),
             # specs/sglang/backends/mla.yaml:51
-            mla_padded_q=views.mla_padded_q,
+            mla_padded_q=None
+            if registry.mla_padded_q is None
+            else view(
+                registry.mla_padded_q,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_latent_size),
+            ),
             # specs/sglang/backends/mla.yaml:54
-            mla_unpadded_output=views.mla_unpadded_output,
+            mla_unpadded_output=None
+            if registry.mla_unpadded_output is None
+            else view(
+                registry.mla_unpadded_output,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_output_size),
+            ),
             # specs/sglang/backends/page_tables.yaml:20
-            page_table=views.page_table,
+            page_table=None
+            if registry.page_table is None
+            else view(registry.page_table, padded.requests, config.table_columns),
             # specs/sglang/backends/page_tables.yaml:22
-            window_page_table=views.window_page_table,
+            window_page_table=None
+            if registry.window_page_table is None
+            else view(registry.window_page_table, padded.requests, config.table_columns),
             # specs/sglang/backends/page_tables.yaml:25
-            encoder_page_table=views.encoder_page_table,
+            encoder_page_table=None
+            if registry.encoder_page_table is None
+            else view(
+                registry.encoder_page_table, padded.requests, present(config.max_source_positions)
+            ),
             # specs/sglang/backends/page_tables.yaml:28
-            cache_seqlens=views.cache_seqlens,
+            cache_seqlens=None
+            if registry.cache_seqlens is None
+            else view(registry.cache_seqlens, padded.requests),
             # specs/sglang/backends/page_tables.yaml:30
-            cu_seqlens_q=views.cu_seqlens_q,
+            cu_seqlens_q=None
+            if registry.cu_seqlens_q is None
+            else view(registry.cu_seqlens_q, padded.requests + 1),
             # specs/sglang/backends/page_tables.yaml:33
-            cu_seqlens_k=views.cu_seqlens_k,
+            cu_seqlens_k=None
+            if registry.cu_seqlens_k is None
+            else view(registry.cu_seqlens_k, padded.requests + 1),
             # specs/sglang/backends/page_tables.yaml:35
-            scheduler_metadata=views.scheduler_metadata,
+            scheduler_metadata=None
+            if registry.scheduler_metadata is None
+            else view(registry.scheduler_metadata, 4 * align_up(padded.requests, 4) + 1),
             # specs/sglang/backends/page_tables.yaml:38
-            strided_indices=views.strided_indices,
+            strided_indices=None
+            if registry.strided_indices is None
+            else view(registry.strided_indices, config.context_pages),
             # specs/sglang/backends/triton.yaml:11
-            triton_kv_indptr=views.triton_kv_indptr,
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else view(registry.triton_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:14
-            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else view(registry.triton_window_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:17
-            triton_qo_indptr=views.triton_qo_indptr,
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else view(registry.triton_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:19
-            triton_mask_indptr=views.triton_mask_indptr,
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else view(registry.triton_mask_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:27
-            triton_kv_indices=views.triton_kv_indices,
+            triton_kv_indices=None
+            if registry.triton_kv_indices is None
+            else view(registry.triton_kv_indices, padded.requests, config.sequence_limit),
             # specs/sglang/backends/triton.yaml:31
-            triton_window_kv_indices=views.triton_window_kv_indices,
+            triton_window_kv_indices=None
+            if registry.triton_window_kv_indices is None
+            else view(registry.triton_window_kv_indices, padded.tokens, config.sliding_window),
             # specs/sglang/backends/triton.yaml:35
-            triton_window_cache_loc=views.triton_window_cache_loc,
+            triton_window_cache_loc=None
+            if registry.triton_window_cache_loc is None
+            else view(registry.triton_window_cache_loc, padded.tokens),
             # specs/sglang/backends/triton.yaml:39
-            triton_num_kv_splits=views.triton_num_kv_splits,
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else view(registry.triton_num_kv_splits, padded.tokens),
             # specs/sglang/backends/triton.yaml:59
-            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else view(
+                registry.triton_attn_logits,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
             # specs/sglang/backends/triton.yaml:62
-            triton_attn_lse=views.triton_attn_lse,
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else view(
+                registry.triton_attn_lse,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
             input_embeds=live.input_embeds,
         )
         return LoadPlan(batch, steps, self._writer, carried=CARRIED)
@@ -1243,7 +1404,8 @@ class DflashGraphDraftRunner:
         """The slots of dflash_draft."""
         config = self.config
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
+        registry = self.registry
+        view = self._views.of
         steps = LoadSteps()
         batch = DflashGraphDraftBatch(
             mode=live.mode,
@@ -1268,24 +1430,44 @@ class DflashGraphDraftRunner:
             live_gathered_tokens=rows.gathered_tokens,
             gathered_tokens=padded.gathered_tokens,
             # specs/sglang/backends/flashinfer.yaml:67
-            flashinfer_workspace=views.flashinfer_workspace,
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
             # specs/sglang/slots.yaml:3
             input_ids=steps.copy_present(
-                views.input_ids, "input_ids", live.input_ids, (rows.tokens,), 0
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
             ),
             # specs/sglang/slots.yaml:6
-            positions=steps.copy(views.positions, "positions", live.positions, (rows.tokens,), 0),
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
             # specs/sglang/slots.yaml:9
             out_cache_loc=steps.copy_present(
-                views.out_cache_loc, "out_cache_loc", live.out_cache_loc, (rows.tokens,), 0
+                view(registry.out_cache_loc, padded.tokens),
+                "out_cache_loc",
+                live.out_cache_loc,
+                (rows.tokens,),
+                0,
             ),
             # specs/sglang/slots.yaml:15
             mrope_positions=steps.copy_present(
-                views.mrope_positions, "mrope_positions", live.mrope_positions, (3, rows.tokens), 0
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
             ),
             # specs/sglang/slots.yaml:18
             req_pool_indices=steps.copy(
-                views.req_pool_indices,
+                view(registry.req_pool_indices, padded.requests),
                 "req_pool_indices",
                 live.req_pool_indices,
                 (rows.requests,),
@@ -1293,11 +1475,15 @@ class DflashGraphDraftRunner:
             ),
             # specs/sglang/slots.yaml:21
             seq_lens=steps.copy(
-                views.seq_lens, "seq_lens", live.seq_lens, (rows.requests,), config.sequence_fill
+                view(registry.seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                config.sequence_fill,
             ),
             # specs/sglang/slots.yaml:24
             seq_lens_cpu=steps.copy_present(
-                views.seq_lens_cpu,
+                view(registry.seq_lens_cpu, padded.requests),
                 "seq_lens_cpu",
                 live.seq_lens_cpu,
                 (rows.requests,),
@@ -1305,54 +1491,94 @@ class DflashGraphDraftRunner:
             ),
             # specs/sglang/slots.yaml:61
             canary_request_ids=None
-            if views.canary_request_ids is None
+            if registry.canary_request_ids is None
             else steps.copy(
-                views.canary_request_ids, "request_ids", live.request_ids, (rows.requests,), 0
+                view(registry.canary_request_ids, padded.requests),
+                "request_ids",
+                live.request_ids,
+                (rows.requests,),
+                0,
             ),
             # specs/sglang/slots.yaml:64
             canary_bootstrap_rooms=None
-            if views.canary_bootstrap_rooms is None
+            if registry.canary_bootstrap_rooms is None
             else steps.copy(
-                views.canary_bootstrap_rooms,
+                view(registry.canary_bootstrap_rooms, padded.requests),
                 "bootstrap_rooms",
                 live.bootstrap_rooms,
                 (rows.requests,),
                 -1,
             ),
             # specs/sglang/slots.yaml:74
-            global_num_tokens=steps.compute(views.global_num_tokens, padded.tokens),
+            global_num_tokens=steps.compute(
+                view(
+                    registry.global_num_tokens,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
+            ),
             # specs/sglang/slots.yaml:77
             global_num_tokens_for_logprob=steps.compute(
-                views.global_num_tokens_for_logprob, padded.tokens
+                view(
+                    registry.global_num_tokens_for_logprob,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
             ),
             # specs/sglang/slots.yaml:191
             block_input_embeds=None
-            if views.block_input_embeds is None
+            if registry.block_input_embeds is None
             else steps.copy(
-                views.block_input_embeds,
+                view(registry.block_input_embeds, padded.tokens, present(config.draft_hidden_size)),
                 "block_embeds",
                 live.block_embeds,
                 (rows.tokens, present(config.draft_hidden_size)),
             ),
             # specs/sglang/slots.yaml:194
-            block_proposals=views.block_proposals,
+            block_proposals=None
+            if registry.block_proposals is None
+            else view(registry.block_proposals, padded.requests * present(config.proposed_tokens)),
             # specs/sglang/slots.yaml:197
-            block_local_max=views.block_local_max,
+            block_local_max=None
+            if registry.block_local_max is None
+            else view(registry.block_local_max, padded.requests * present(config.proposed_tokens)),
             # specs/sglang/slots.yaml:200
-            block_local_ids=views.block_local_ids,
+            block_local_ids=None
+            if registry.block_local_ids is None
+            else view(registry.block_local_ids, padded.requests * present(config.proposed_tokens)),
             # specs/sglang/slots.yaml:203
-            block_gathered_max=views.block_gathered_max,
+            block_gathered_max=None
+            if registry.block_gathered_max is None
+            else view(
+                registry.block_gathered_max,
+                config.tp_size,
+                padded.requests * present(config.proposed_tokens),
+            ),
             # specs/sglang/slots.yaml:206
-            block_gathered_ids=views.block_gathered_ids,
+            block_gathered_ids=None
+            if registry.block_gathered_ids is None
+            else view(
+                registry.block_gathered_ids,
+                config.tp_size,
+                padded.requests * present(config.proposed_tokens),
+            ),
             # specs/sglang/slots.yaml:209
-            block_best_rank=views.block_best_rank,
+            block_best_rank=None
+            if registry.block_best_rank is None
+            else view(
+                registry.block_best_rank, 1, padded.requests * present(config.proposed_tokens)
+            ),
             # specs/sglang/slots.yaml:212
-            block_selected_ids=views.block_selected_ids,
+            block_selected_ids=None
+            if registry.block_selected_ids is None
+            else view(
+                registry.block_selected_ids, 1, padded.requests * present(config.proposed_tokens)
+            ),
             # specs/sglang/slots.yaml:316
             num_token_non_padded=None
-            if views.num_token_non_padded is None
+            if registry.num_token_non_padded is None
             else steps.compute(
-                views.num_token_non_padded,
+                view(registry.num_token_non_padded, 1),
                 max(
                     0,
                     min(
@@ -1364,81 +1590,182 @@ class DflashGraphDraftRunner:
                 else rows.tokens,
             ),
             # specs/sglang/backends/flashinfer.yaml:16
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:19
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:21
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else view(registry.flashinfer_last_page_len, padded.requests),
             # specs/sglang/backends/flashinfer.yaml:23
-            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:26
-            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:35
-            flashinfer_kv_indices=views.flashinfer_kv_indices,
+            flashinfer_kv_indices=None
+            if registry.flashinfer_kv_indices is None
+            else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
             # specs/sglang/backends/flashinfer.yaml:38
-            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+            flashinfer_second_kv_indices=None
+            if registry.flashinfer_second_kv_indices is None
+            else view(
+                registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
+            ),
             # specs/sglang/backends/flashinfer.yaml:41
-            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+            flashinfer_window_cache_loc=None
+            if registry.flashinfer_window_cache_loc is None
+            else view(registry.flashinfer_window_cache_loc, padded.tokens),
             # specs/sglang/backends/flashinfer.yaml:45
-            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+            flashinfer_mask_indptr=None
+            if registry.flashinfer_mask_indptr is None
+            else view(registry.flashinfer_mask_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:48
-            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            flashinfer_custom_mask=None
+            if registry.flashinfer_custom_mask is None
+            else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
             # specs/sglang/backends/mla.yaml:19
-            mla_kv_indptr=views.mla_kv_indptr,
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else view(registry.mla_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:22
-            mla_qo_indptr=views.mla_qo_indptr,
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else view(registry.mla_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:30
-            mla_kv_indices=views.mla_kv_indices,
+            mla_kv_indices=None
+            if registry.mla_kv_indices is None
+            else view(registry.mla_kv_indices, padded.requests, config.sequence_limit),
             # specs/sglang/backends/mla.yaml:33
-            mla_kv_lens=views.mla_kv_lens,
+            mla_kv_lens=None
+            if registry.mla_kv_lens is None
+            else view(registry.mla_kv_lens, padded.requests),
             # specs/sglang/backends/mla.yaml:34
-            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+            mla_kv_indptr_cpu=None
+            if registry.mla_kv_indptr_cpu is None
+            else view(registry.mla_kv_indptr_cpu, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:37
-            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+            mla_qo_indptr_cpu=None
+            if registry.mla_qo_indptr_cpu is None
+            else view(registry.mla_qo_indptr_cpu, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:40
-            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+            mla_kv_lens_cpu=None
+            if registry.mla_kv_lens_cpu is None
+            else view(registry.mla_kv_lens_cpu, padded.requests),
             # specs/sglang/backends/mla.yaml:48
-            mla_block_table=views.mla_block_table,
+            mla_block_table=None
+            if registry.mla_block_table is None
+            else view(registry.mla_block_table, padded.requests, config.mla_blocks),
             # specs/sglang/backends/mla.yaml:51
-            mla_padded_q=views.mla_padded_q,
+            mla_padded_q=None
+            if registry.mla_padded_q is None
+            else view(
+                registry.mla_padded_q,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_latent_size),
+            ),
             # specs/sglang/backends/mla.yaml:54
-            mla_unpadded_output=views.mla_unpadded_output,
+            mla_unpadded_output=None
+            if registry.mla_unpadded_output is None
+            else view(
+                registry.mla_unpadded_output,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_output_size),
+            ),
             # specs/sglang/backends/page_tables.yaml:20
-            page_table=views.page_table,
+            page_table=None
+            if registry.page_table is None
+            else view(registry.page_table, padded.requests, config.table_columns),
             # specs/sglang/backends/page_tables.yaml:22
-            window_page_table=views.window_page_table,
+            window_page_table=None
+            if registry.window_page_table is None
+            else view(registry.window_page_table, padded.requests, config.table_columns),
             # specs/sglang/backends/page_tables.yaml:25
-            encoder_page_table=views.encoder_page_table,
+            encoder_page_table=None
+            if registry.encoder_page_table is None
+            else view(
+                registry.encoder_page_table, padded.requests, present(config.max_source_positions)
+            ),
             # specs/sglang/backends/page_tables.yaml:28
-            cache_seqlens=views.cache_seqlens,
+            cache_seqlens=None
+            if registry.cache_seqlens is None
+            else view(registry.cache_seqlens, padded.requests),
             # specs/sglang/backends/page_tables.yaml:30
-            cu_seqlens_q=views.cu_seqlens_q,
+            cu_seqlens_q=None
+            if registry.cu_seqlens_q is None
+            else view(registry.cu_seqlens_q, padded.requests + 1),
             # specs/sglang/backends/page_tables.yaml:33
-            cu_seqlens_k=views.cu_seqlens_k,
+            cu_seqlens_k=None
+            if registry.cu_seqlens_k is None
+            else view(registry.cu_seqlens_k, padded.requests + 1),
             # specs/sglang/backends/page_tables.yaml:35
-            scheduler_metadata=views.scheduler_metadata,
+            scheduler_metadata=None
+            if registry.scheduler_metadata is None
+            else view(registry.scheduler_metadata, 4 * align_up(padded.requests, 4) + 1),
             # specs/sglang/backends/page_tables.yaml:38
-            strided_indices=views.strided_indices,
+            strided_indices=None
+            if registry.strided_indices is None
+            else view(registry.strided_indices, config.context_pages),
             # specs/sglang/backends/triton.yaml:11
-            triton_kv_indptr=views.triton_kv_indptr,
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else view(registry.triton_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:14
-            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else view(registry.triton_window_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:17
-            triton_qo_indptr=views.triton_qo_indptr,
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else view(registry.triton_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:19
-            triton_mask_indptr=views.triton_mask_indptr,
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else view(registry.triton_mask_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:27
-            triton_kv_indices=views.triton_kv_indices,
+            triton_kv_indices=None
+            if registry.triton_kv_indices is None
+            else view(registry.triton_kv_indices, padded.requests, config.sequence_limit),
             # specs/sglang/backends/triton.yaml:31
-            triton_window_kv_indices=views.triton_window_kv_indices,
+            triton_window_kv_indices=None
+            if registry.triton_window_kv_indices is None
+            else view(registry.triton_window_kv_indices, padded.tokens, config.sliding_window),
             # specs/sglang/backends/triton.yaml:35
-            triton_window_cache_loc=views.triton_window_cache_loc,
+            triton_window_cache_loc=None
+            if registry.triton_window_cache_loc is None
+            else view(registry.triton_window_cache_loc, padded.tokens),
             # specs/sglang/backends/triton.yaml:39
-            triton_num_kv_splits=views.triton_num_kv_splits,
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else view(registry.triton_num_kv_splits, padded.tokens),
             # specs/sglang/backends/triton.yaml:59
-            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else view(
+                registry.triton_attn_logits,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
             # specs/sglang/backends/triton.yaml:62
-            triton_attn_lse=views.triton_attn_lse,
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else view(
+                registry.triton_attn_lse,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
             custom_mask=None,
             input_embeds=live.input_embeds,
         )

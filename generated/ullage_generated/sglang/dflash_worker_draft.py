@@ -27,14 +27,14 @@ from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.requirements import require_same_configuration
 from ullage_runtime.torch_writer import TorchWriter
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import ViewCache
+from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import DflashWorkerDraftBatch, Extents, LiveBatch, Mode, Offer, Rows
 from .capacities import DflashWorkerDraftCapacities
 from .config import Config, SpeculativeAlgorithm
 from .engine import DflashWorkerDraftEngine
-from .registry import DflashWorkerDraftRegistry, DflashWorkerDraftViews
+from .registry import DflashWorkerDraftRegistry
 
 require_generated_code_version(5, __name__)
 
@@ -118,7 +118,7 @@ class DflashWorkerDraftRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.dflash_worker_draft,
         )
-        self._views: ViewCache[DflashWorkerDraftViews] = ViewCache()
+        self._views = SlotViews()
         self._plans: PlanCache[DflashWorkerDraftBatch] = PlanCache({} if self.debug.loads else SEEN)
         self._writer = None if self.debug.loads else TorchWriter(self.registry.regions.addresses)
 
@@ -251,12 +251,6 @@ class DflashWorkerDraftRunner:
             case Mode.DFLASH_BLOCK:
                 self._require_unpoisoned_laying_out(batch, batch.mode.value)
 
-    def _views_of(self, rows: Rows) -> DflashWorkerDraftViews:
-        views = self._views.get(rows)
-        if views is None:
-            views = self._views.put(rows, DflashWorkerDraftViews.of(self.registry, rows))
-        return views
-
     # specs/sglang/modes/dflash_block.yaml:1
     def _extents_dflash_block(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
@@ -330,7 +324,8 @@ class DflashWorkerDraftRunner:
     ) -> LoadPlan[DflashWorkerDraftBatch]:
         """The slots of dflash_block."""
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
+        registry = self.registry
+        view = self._views.of
         steps = LoadSteps()
         batch = DflashWorkerDraftBatch(
             mode=live.mode,
@@ -355,20 +350,34 @@ class DflashWorkerDraftRunner:
             live_gathered_tokens=rows.gathered_tokens,
             gathered_tokens=padded.gathered_tokens,
             # specs/sglang/slots.yaml:215
-            laid_out_ids=views.laid_out_ids,
+            laid_out_ids=None
+            if registry.laid_out_ids is None
+            else view(registry.laid_out_ids, padded.tokens),
             # specs/sglang/slots.yaml:218
-            laid_out_positions=views.laid_out_positions,
+            laid_out_positions=None
+            if registry.laid_out_positions is None
+            else view(registry.laid_out_positions, padded.tokens),
             # specs/sglang/slots.yaml:221
-            laid_out_tokens=views.laid_out_tokens,
+            laid_out_tokens=None
+            if registry.laid_out_tokens is None
+            else view(registry.laid_out_tokens, padded.tokens),
             # specs/sglang/slots.yaml:224
-            laid_out_cache_loc=views.laid_out_cache_loc,
+            laid_out_cache_loc=None
+            if registry.laid_out_cache_loc is None
+            else view(registry.laid_out_cache_loc, padded.tokens),
             # specs/sglang/slots.yaml:228
-            laid_out_end=views.laid_out_end,
+            laid_out_end=None
+            if registry.laid_out_end is None
+            else view(registry.laid_out_end, padded.requests),
             # specs/sglang/slots.yaml:231
             laid_out_seq_lens_cpu=None
-            if views.laid_out_seq_lens_cpu is None
+            if registry.laid_out_seq_lens_cpu is None
             else steps.copy(
-                views.laid_out_seq_lens_cpu, "seq_lens_cpu", live.seq_lens_cpu, (rows.requests,), 0
+                view(registry.laid_out_seq_lens_cpu, padded.requests),
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                (rows.requests,),
+                0,
             ),
             input_embeds=live.input_embeds,
         )

@@ -35,14 +35,14 @@ from ullage_runtime.ranks import Ranks
 from ullage_runtime.requirements import require_ranks, require_same_configuration
 from ullage_runtime.torch_writer import TorchWriter
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import ViewCache
+from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import DraftExtendGraphDraftBatch, Extents, LiveBatch, Mode, Offer, Rows
 from .capacities import DraftExtendGraphDraftCapacities
 from .config import Config, SpeculativeAlgorithm
 from .engine import DraftExtendGraphDraftEngine, DraftExtendGraphDraftFacts
-from .registry import DraftExtendGraphDraftRegistry, DraftExtendGraphDraftViews
+from .registry import DraftExtendGraphDraftRegistry
 
 require_generated_code_version(5, __name__)
 
@@ -310,7 +310,7 @@ class DraftExtendGraphDraftRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.draft_extend_graph_draft,
         )
-        self._views: ViewCache[DraftExtendGraphDraftViews] = ViewCache()
+        self._views = SlotViews()
         self._plans: PlanCache[DraftExtendGraphDraftBatch] = PlanCache(
             {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
         )
@@ -494,14 +494,6 @@ class DraftExtendGraphDraftRunner:
         match batch.mode:
             case Mode.CAPTURE_DRAFT_EXTEND | Mode.DRAFT_EXTEND | Mode.IDLE_IN_CATCH_UP:
                 self._require_unpoisoned_catching_up(batch, batch.mode.value)
-
-    def _views_of(self, rows: Rows) -> DraftExtendGraphDraftViews:
-        views = self._views.get(rows)
-        if views is None:
-            views = self._views.put(
-                rows, DraftExtendGraphDraftViews.of(self.registry, self.config, rows)
-            )
-        return views
 
     # specs/sglang/modes/capture_draft_extend.yaml:1
     def _extents_capture_draft_extend(
@@ -910,7 +902,8 @@ class DraftExtendGraphDraftRunner:
         """The slots of capture_draft_extend, draft_extend, idle_in_catch_up."""
         config = self.config
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
+        registry = self.registry
+        view = self._views.of
         steps = LoadSteps()
         batch = DraftExtendGraphDraftBatch(
             mode=live.mode,
@@ -935,24 +928,44 @@ class DraftExtendGraphDraftRunner:
             live_gathered_tokens=rows.gathered_tokens,
             gathered_tokens=padded.gathered_tokens,
             # specs/sglang/backends/flashinfer.yaml:67
-            flashinfer_workspace=views.flashinfer_workspace,
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
             # specs/sglang/slots.yaml:3
             input_ids=steps.copy_present(
-                views.input_ids, "input_ids", live.input_ids, (rows.tokens,), 0
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
             ),
             # specs/sglang/slots.yaml:6
-            positions=steps.copy(views.positions, "positions", live.positions, (rows.tokens,), 0),
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
             # specs/sglang/slots.yaml:9
             out_cache_loc=steps.copy_present(
-                views.out_cache_loc, "out_cache_loc", live.out_cache_loc, (rows.tokens,), 0
+                view(registry.out_cache_loc, padded.tokens),
+                "out_cache_loc",
+                live.out_cache_loc,
+                (rows.tokens,),
+                0,
             ),
             # specs/sglang/slots.yaml:15
             mrope_positions=steps.copy_present(
-                views.mrope_positions, "mrope_positions", live.mrope_positions, (3, rows.tokens), 0
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
             ),
             # specs/sglang/slots.yaml:18
             req_pool_indices=steps.copy(
-                views.req_pool_indices,
+                view(registry.req_pool_indices, padded.requests),
                 "req_pool_indices",
                 live.req_pool_indices,
                 (rows.requests,),
@@ -960,36 +973,52 @@ class DraftExtendGraphDraftRunner:
             ),
             # specs/sglang/slots.yaml:21
             seq_lens=steps.copy(
-                views.seq_lens, "seq_lens", live.seq_lens, (rows.requests,), config.sequence_fill
+                view(registry.seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                config.sequence_fill,
             ),
             # specs/sglang/slots.yaml:24
             seq_lens_cpu=steps.copy_present(
-                views.seq_lens_cpu,
+                view(registry.seq_lens_cpu, padded.requests),
                 "seq_lens_cpu",
                 live.seq_lens_cpu,
                 (rows.requests,),
                 config.sequence_fill,
             ),
             # specs/sglang/slots.yaml:74
-            global_num_tokens=steps.compute(views.global_num_tokens, padded.tokens),
+            global_num_tokens=steps.compute(
+                view(
+                    registry.global_num_tokens,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
+            ),
             # specs/sglang/slots.yaml:77
             global_num_tokens_for_logprob=steps.compute(
-                views.global_num_tokens_for_logprob, padded.tokens
+                view(
+                    registry.global_num_tokens_for_logprob,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
             ),
             # specs/sglang/slots.yaml:125
             target_hidden_states=None
-            if views.target_hidden_states is None
+            if registry.target_hidden_states is None
             else steps.copy_present(
-                views.target_hidden_states,
+                view(
+                    registry.target_hidden_states, padded.tokens, present(config.draft_input_size)
+                ),
                 "hidden_states",
                 live.hidden_states,
                 (rows.tokens, present(config.draft_input_size)),
             ),
             # specs/sglang/slots.yaml:128
             verify_extend_seq_lens=None
-            if views.verify_extend_seq_lens is None
+            if registry.verify_extend_seq_lens is None
             else steps.copy(
-                views.verify_extend_seq_lens,
+                view(registry.verify_extend_seq_lens, padded.requests),
                 "extend_seq_lens",
                 live.extend_seq_lens,
                 (rows.requests,),
@@ -997,9 +1026,9 @@ class DraftExtendGraphDraftRunner:
             ),
             # specs/sglang/slots.yaml:131
             num_correct_drafts=None
-            if views.num_correct_drafts is None
+            if registry.num_correct_drafts is None
             else steps.copy(
-                views.num_correct_drafts,
+                view(registry.num_correct_drafts, padded.requests),
                 "num_correct_drafts",
                 live.num_correct_drafts,
                 (rows.requests,),
@@ -1007,9 +1036,9 @@ class DraftExtendGraphDraftRunner:
             ),
             # specs/sglang/slots.yaml:134
             num_accept_tokens=None
-            if views.num_accept_tokens is None
+            if registry.num_accept_tokens is None
             else steps.copy(
-                views.num_accept_tokens,
+                view(registry.num_accept_tokens, padded.requests),
                 "num_accept_tokens",
                 live.num_accept_tokens,
                 (rows.requests,),
@@ -1019,108 +1048,227 @@ class DraftExtendGraphDraftRunner:
             ),
             # specs/sglang/slots.yaml:137
             select_index=None
-            if views.select_index is None
+            if registry.select_index is None
             else steps.copy(
-                views.select_index, "select_index", live.select_index, (rows.requests,), 0
+                view(registry.select_index, padded.requests),
+                "select_index",
+                live.select_index,
+                (rows.requests,),
+                0,
             ),
             # specs/sglang/slots.yaml:140
             draft_mamba_track_indices=None
-            if views.draft_mamba_track_indices is None
+            if registry.draft_mamba_track_indices is None
             else steps.copy_present(
-                views.draft_mamba_track_indices,
+                view(registry.draft_mamba_track_indices, padded.requests),
                 "mamba_track_indices",
                 live.mamba_track_indices,
                 (rows.requests,),
                 0,
             ),
             # specs/sglang/slots.yaml:144
-            draft_extend_seed_topk=views.draft_extend_seed_topk,
+            draft_extend_seed_topk=None
+            if registry.draft_extend_seed_topk is None
+            else view(
+                registry.draft_extend_seed_topk, padded.tokens, present(config.draft_index_topk)
+            ),
             # specs/sglang/slots.yaml:148
-            draft_logits=views.draft_logits,
+            draft_logits=None
+            if registry.draft_logits is None
+            else view(registry.draft_logits, padded.requests, present(config.draft_vocab_size)),
             # specs/sglang/backends/dsa.yaml:15
-            dsa_page_table=views.dsa_page_table,
+            dsa_page_table=None
+            if registry.dsa_page_table is None
+            else view(registry.dsa_page_table, padded.tokens, present(config.dsa_columns)),
             # specs/sglang/backends/dsa.yaml:18
-            dsa_cache_seqlens=views.dsa_cache_seqlens,
+            dsa_cache_seqlens=None
+            if registry.dsa_cache_seqlens is None
+            else view(registry.dsa_cache_seqlens, padded.tokens),
             # specs/sglang/backends/dsa.yaml:20
-            dsa_kv_indptr=views.dsa_kv_indptr,
+            dsa_kv_indptr=None
+            if registry.dsa_kv_indptr is None
+            else view(registry.dsa_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/dsa.yaml:23
-            dsa_kv_indices=views.dsa_kv_indices,
+            dsa_kv_indices=None
+            if registry.dsa_kv_indices is None
+            else view(registry.dsa_kv_indices, padded.requests, present(config.dsa_index_topk)),
             # specs/sglang/backends/flashinfer.yaml:16
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:19
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:21
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else view(registry.flashinfer_last_page_len, padded.requests),
             # specs/sglang/backends/flashinfer.yaml:23
-            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:26
-            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:35
-            flashinfer_kv_indices=views.flashinfer_kv_indices,
+            flashinfer_kv_indices=None
+            if registry.flashinfer_kv_indices is None
+            else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
             # specs/sglang/backends/flashinfer.yaml:38
-            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
+            flashinfer_second_kv_indices=None
+            if registry.flashinfer_second_kv_indices is None
+            else view(
+                registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
+            ),
             # specs/sglang/backends/flashinfer.yaml:41
-            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
+            flashinfer_window_cache_loc=None
+            if registry.flashinfer_window_cache_loc is None
+            else view(registry.flashinfer_window_cache_loc, padded.tokens),
             # specs/sglang/backends/flashinfer.yaml:45
-            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
+            flashinfer_mask_indptr=None
+            if registry.flashinfer_mask_indptr is None
+            else view(registry.flashinfer_mask_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:48
-            flashinfer_custom_mask=views.flashinfer_custom_mask,
+            flashinfer_custom_mask=None
+            if registry.flashinfer_custom_mask is None
+            else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
             # specs/sglang/backends/mla.yaml:19
-            mla_kv_indptr=views.mla_kv_indptr,
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else view(registry.mla_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:22
-            mla_qo_indptr=views.mla_qo_indptr,
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else view(registry.mla_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:30
-            mla_kv_indices=views.mla_kv_indices,
+            mla_kv_indices=None
+            if registry.mla_kv_indices is None
+            else view(registry.mla_kv_indices, padded.requests, config.sequence_limit),
             # specs/sglang/backends/mla.yaml:33
-            mla_kv_lens=views.mla_kv_lens,
+            mla_kv_lens=None
+            if registry.mla_kv_lens is None
+            else view(registry.mla_kv_lens, padded.requests),
             # specs/sglang/backends/mla.yaml:34
-            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
+            mla_kv_indptr_cpu=None
+            if registry.mla_kv_indptr_cpu is None
+            else view(registry.mla_kv_indptr_cpu, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:37
-            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
+            mla_qo_indptr_cpu=None
+            if registry.mla_qo_indptr_cpu is None
+            else view(registry.mla_qo_indptr_cpu, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:40
-            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
+            mla_kv_lens_cpu=None
+            if registry.mla_kv_lens_cpu is None
+            else view(registry.mla_kv_lens_cpu, padded.requests),
             # specs/sglang/backends/mla.yaml:48
-            mla_block_table=views.mla_block_table,
+            mla_block_table=None
+            if registry.mla_block_table is None
+            else view(registry.mla_block_table, padded.requests, config.mla_blocks),
             # specs/sglang/backends/mla.yaml:51
-            mla_padded_q=views.mla_padded_q,
+            mla_padded_q=None
+            if registry.mla_padded_q is None
+            else view(
+                registry.mla_padded_q,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_latent_size),
+            ),
             # specs/sglang/backends/mla.yaml:54
-            mla_unpadded_output=views.mla_unpadded_output,
+            mla_unpadded_output=None
+            if registry.mla_unpadded_output is None
+            else view(
+                registry.mla_unpadded_output,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_output_size),
+            ),
             # specs/sglang/backends/page_tables.yaml:20
-            page_table=views.page_table,
+            page_table=None
+            if registry.page_table is None
+            else view(registry.page_table, padded.requests, config.table_columns),
             # specs/sglang/backends/page_tables.yaml:22
-            window_page_table=views.window_page_table,
+            window_page_table=None
+            if registry.window_page_table is None
+            else view(registry.window_page_table, padded.requests, config.table_columns),
             # specs/sglang/backends/page_tables.yaml:25
-            encoder_page_table=views.encoder_page_table,
+            encoder_page_table=None
+            if registry.encoder_page_table is None
+            else view(
+                registry.encoder_page_table, padded.requests, present(config.max_source_positions)
+            ),
             # specs/sglang/backends/page_tables.yaml:28
-            cache_seqlens=views.cache_seqlens,
+            cache_seqlens=None
+            if registry.cache_seqlens is None
+            else view(registry.cache_seqlens, padded.requests),
             # specs/sglang/backends/page_tables.yaml:30
-            cu_seqlens_q=views.cu_seqlens_q,
+            cu_seqlens_q=None
+            if registry.cu_seqlens_q is None
+            else view(registry.cu_seqlens_q, padded.requests + 1),
             # specs/sglang/backends/page_tables.yaml:33
-            cu_seqlens_k=views.cu_seqlens_k,
+            cu_seqlens_k=None
+            if registry.cu_seqlens_k is None
+            else view(registry.cu_seqlens_k, padded.requests + 1),
             # specs/sglang/backends/page_tables.yaml:35
-            scheduler_metadata=views.scheduler_metadata,
+            scheduler_metadata=None
+            if registry.scheduler_metadata is None
+            else view(registry.scheduler_metadata, 4 * align_up(padded.requests, 4) + 1),
             # specs/sglang/backends/page_tables.yaml:38
-            strided_indices=views.strided_indices,
+            strided_indices=None
+            if registry.strided_indices is None
+            else view(registry.strided_indices, config.context_pages),
             # specs/sglang/backends/triton.yaml:11
-            triton_kv_indptr=views.triton_kv_indptr,
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else view(registry.triton_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:14
-            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else view(registry.triton_window_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:17
-            triton_qo_indptr=views.triton_qo_indptr,
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else view(registry.triton_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:19
-            triton_mask_indptr=views.triton_mask_indptr,
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else view(registry.triton_mask_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:27
-            triton_kv_indices=views.triton_kv_indices,
+            triton_kv_indices=None
+            if registry.triton_kv_indices is None
+            else view(registry.triton_kv_indices, padded.requests, config.sequence_limit),
             # specs/sglang/backends/triton.yaml:31
-            triton_window_kv_indices=views.triton_window_kv_indices,
+            triton_window_kv_indices=None
+            if registry.triton_window_kv_indices is None
+            else view(registry.triton_window_kv_indices, padded.tokens, config.sliding_window),
             # specs/sglang/backends/triton.yaml:35
-            triton_window_cache_loc=views.triton_window_cache_loc,
+            triton_window_cache_loc=None
+            if registry.triton_window_cache_loc is None
+            else view(registry.triton_window_cache_loc, padded.tokens),
             # specs/sglang/backends/triton.yaml:39
-            triton_num_kv_splits=views.triton_num_kv_splits,
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else view(registry.triton_num_kv_splits, padded.tokens),
             # specs/sglang/backends/triton.yaml:59
-            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else view(
+                registry.triton_attn_logits,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
             # specs/sglang/backends/triton.yaml:62
-            triton_attn_lse=views.triton_attn_lse,
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else view(
+                registry.triton_attn_lse,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
             input_embeds=live.input_embeds,
         )
         return LoadPlan(batch, steps, self._writer, carried=CARRIED)

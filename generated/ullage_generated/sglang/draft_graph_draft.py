@@ -35,14 +35,14 @@ from ullage_runtime.ranks import Ranks
 from ullage_runtime.requirements import require_ranks, require_same_configuration
 from ullage_runtime.torch_writer import TorchWriter
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import ViewCache
+from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import DraftGraphDraftBatch, Extents, LiveBatch, Mode, Offer, Rows
 from .capacities import DraftGraphDraftCapacities
 from .config import Config, SpeculativeAlgorithm
 from .engine import DraftGraphDraftEngine, DraftGraphDraftFacts
-from .registry import DraftGraphDraftRegistry, DraftGraphDraftViews
+from .registry import DraftGraphDraftRegistry
 
 require_generated_code_version(5, __name__)
 
@@ -305,7 +305,7 @@ class DraftGraphDraftRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.draft_graph_draft,
         )
-        self._views: ViewCache[DraftGraphDraftViews] = ViewCache()
+        self._views = SlotViews()
         self._plans: PlanCache[DraftGraphDraftBatch] = PlanCache(
             {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
         )
@@ -472,12 +472,6 @@ class DraftGraphDraftRunner:
         match batch.mode:
             case Mode.CAPTURE_DRAFT | Mode.EAGLE_DRAFT | Mode.IDLE_IN_DRAFT:
                 self._require_unpoisoned_drafting(batch, batch.mode.value)
-
-    def _views_of(self, rows: Rows) -> DraftGraphDraftViews:
-        views = self._views.get(rows)
-        if views is None:
-            views = self._views.put(rows, DraftGraphDraftViews.of(self.registry, self.config, rows))
-        return views
 
     # specs/sglang/modes/capture_draft.yaml:1
     def _extents_capture_draft(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
@@ -912,7 +906,8 @@ class DraftGraphDraftRunner:
         """The slots of capture_draft, eagle_draft, idle_in_draft."""
         config = self.config
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
+        registry = self.registry
+        view = self._views.of
         steps = LoadSteps()
         batch = DraftGraphDraftBatch(
             mode=live.mode,
@@ -937,20 +932,36 @@ class DraftGraphDraftRunner:
             live_gathered_tokens=rows.gathered_tokens,
             gathered_tokens=padded.gathered_tokens,
             # specs/sglang/backends/flashinfer.yaml:67
-            flashinfer_workspace=views.flashinfer_workspace,
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
             # specs/sglang/slots.yaml:3
             input_ids=steps.copy_present(
-                views.input_ids, "input_ids", live.input_ids, (rows.tokens,), 0
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
             ),
             # specs/sglang/slots.yaml:6
-            positions=steps.copy(views.positions, "positions", live.positions, (rows.tokens,), 0),
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
             # specs/sglang/slots.yaml:15
             mrope_positions=steps.copy_present(
-                views.mrope_positions, "mrope_positions", live.mrope_positions, (3, rows.tokens), 0
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
             ),
             # specs/sglang/slots.yaml:18
             req_pool_indices=steps.copy(
-                views.req_pool_indices,
+                view(registry.req_pool_indices, padded.requests),
                 "req_pool_indices",
                 live.req_pool_indices,
                 (rows.requests,),
@@ -958,11 +969,15 @@ class DraftGraphDraftRunner:
             ),
             # specs/sglang/slots.yaml:21
             seq_lens=steps.copy(
-                views.seq_lens, "seq_lens", live.seq_lens, (rows.requests,), config.sequence_fill
+                view(registry.seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                config.sequence_fill,
             ),
             # specs/sglang/slots.yaml:24
             seq_lens_cpu=steps.copy_present(
-                views.seq_lens_cpu,
+                view(registry.seq_lens_cpu, padded.requests),
                 "seq_lens_cpu",
                 live.seq_lens_cpu,
                 (rows.requests,),
@@ -970,31 +985,47 @@ class DraftGraphDraftRunner:
             ),
             # specs/sglang/slots.yaml:61
             canary_request_ids=None
-            if views.canary_request_ids is None
+            if registry.canary_request_ids is None
             else steps.copy(
-                views.canary_request_ids, "request_ids", live.request_ids, (rows.requests,), 0
+                view(registry.canary_request_ids, padded.requests),
+                "request_ids",
+                live.request_ids,
+                (rows.requests,),
+                0,
             ),
             # specs/sglang/slots.yaml:64
             canary_bootstrap_rooms=None
-            if views.canary_bootstrap_rooms is None
+            if registry.canary_bootstrap_rooms is None
             else steps.copy(
-                views.canary_bootstrap_rooms,
+                view(registry.canary_bootstrap_rooms, padded.requests),
                 "bootstrap_rooms",
                 live.bootstrap_rooms,
                 (rows.requests,),
                 -1,
             ),
             # specs/sglang/slots.yaml:74
-            global_num_tokens=steps.compute(views.global_num_tokens, padded.tokens),
+            global_num_tokens=steps.compute(
+                view(
+                    registry.global_num_tokens,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
+            ),
             # specs/sglang/slots.yaml:77
             global_num_tokens_for_logprob=steps.compute(
-                views.global_num_tokens_for_logprob, padded.tokens
+                view(
+                    registry.global_num_tokens_for_logprob,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
             ),
             # specs/sglang/slots.yaml:92
             draft_cache_loc=None
-            if views.draft_cache_loc is None
+            if registry.draft_cache_loc is None
             else steps.copy(
-                views.draft_cache_loc,
+                view(
+                    registry.draft_cache_loc, padded.tokens * present(config.speculative_num_steps)
+                ),
                 "draft_cache_loc",
                 live.draft_cache_loc,
                 (rows.tokens * present(config.speculative_num_steps),),
@@ -1002,13 +1033,15 @@ class DraftGraphDraftRunner:
             ),
             # specs/sglang/slots.yaml:97
             draft_seq_lens_of_one=None
-            if views.draft_seq_lens_of_one is None
-            else steps.compute(views.draft_seq_lens_of_one, 1),
+            if registry.draft_seq_lens_of_one is None
+            else steps.compute(view(registry.draft_seq_lens_of_one, padded.requests), 1),
             # specs/sglang/slots.yaml:100
             draft_topk_p=None
-            if views.draft_topk_p is None
+            if registry.draft_topk_p is None
             else steps.copy(
-                views.draft_topk_p,
+                view(
+                    registry.draft_topk_p, padded.requests, present(config.speculative_eagle_topk)
+                ),
                 "topk_p",
                 live.topk_p,
                 (rows.requests, present(config.speculative_eagle_topk)),
@@ -1016,9 +1049,13 @@ class DraftGraphDraftRunner:
             ),
             # specs/sglang/slots.yaml:103
             draft_topk_index=None
-            if views.draft_topk_index is None
+            if registry.draft_topk_index is None
             else steps.copy(
-                views.draft_topk_index,
+                view(
+                    registry.draft_topk_index,
+                    padded.requests,
+                    present(config.speculative_eagle_topk),
+                ),
                 "topk_index",
                 live.topk_index,
                 (rows.requests, present(config.speculative_eagle_topk)),
@@ -1026,9 +1063,11 @@ class DraftGraphDraftRunner:
             ),
             # specs/sglang/slots.yaml:106
             draft_hidden_states=None
-            if views.draft_hidden_states is None
+            if registry.draft_hidden_states is None
             else steps.copy_present(
-                views.draft_hidden_states,
+                view(
+                    registry.draft_hidden_states, padded.requests, present(config.draft_hidden_size)
+                ),
                 "hidden_states",
                 live.hidden_states,
                 (rows.requests, present(config.draft_hidden_size)),
@@ -1036,68 +1075,186 @@ class DraftGraphDraftRunner:
             ),
             # specs/sglang/slots.yaml:109
             draft_temperatures=None
-            if views.draft_temperatures is None
+            if registry.draft_temperatures is None
             else steps.copy_present(
-                views.draft_temperatures, "temperatures", live.temperatures, (rows.requests, 1), 1
+                view(registry.draft_temperatures, padded.requests, 1),
+                "temperatures",
+                live.temperatures,
+                (rows.requests, 1),
+                1,
             ),
             # specs/sglang/slots.yaml:112
             draft_top_ks=None
-            if views.draft_top_ks is None
-            else steps.copy_present(views.draft_top_ks, "top_ks", live.top_ks, (rows.requests,), 1),
+            if registry.draft_top_ks is None
+            else steps.copy_present(
+                view(registry.draft_top_ks, padded.requests),
+                "top_ks",
+                live.top_ks,
+                (rows.requests,),
+                1,
+            ),
             # specs/sglang/slots.yaml:115
-            draft_probs=views.draft_probs,
+            draft_probs=None
+            if registry.draft_probs is None
+            else view(registry.draft_probs, padded.requests, present(config.draft_vocab_size)),
             # specs/sglang/slots.yaml:118
             draft_sampling_seed=None
-            if views.draft_sampling_seed is None
+            if registry.draft_sampling_seed is None
             else steps.copy_present(
-                views.draft_sampling_seed, "sampling_seed", live.sampling_seed, (rows.requests,), 0
+                view(registry.draft_sampling_seed, padded.requests),
+                "sampling_seed",
+                live.sampling_seed,
+                (rows.requests,),
+                0,
             ),
             # specs/sglang/slots.yaml:121
             draft_seed_topk=None
-            if views.draft_seed_topk is None
+            if registry.draft_seed_topk is None
             else steps.copy_present(
-                views.draft_seed_topk,
+                view(registry.draft_seed_topk, padded.requests, present(config.draft_index_topk)),
                 "seed_topk",
                 live.seed_topk,
                 (rows.requests, present(config.draft_index_topk)),
                 0,
             ),
             # specs/sglang/backends/flashinfer.yaml:57
-            flashinfer_draft_kv_indptr=views.flashinfer_draft_kv_indptr,
+            flashinfer_draft_kv_indptr=None
+            if registry.flashinfer_draft_kv_indptr is None
+            else view(
+                registry.flashinfer_draft_kv_indptr,
+                present(config.speculative_num_steps),
+                padded.requests * present(config.speculative_eagle_topk) + 1,
+            ),
             # specs/sglang/backends/flashinfer.yaml:60
-            flashinfer_draft_last_page_len=views.flashinfer_draft_last_page_len,
+            flashinfer_draft_last_page_len=None
+            if registry.flashinfer_draft_last_page_len is None
+            else view(registry.flashinfer_draft_last_page_len, padded.tokens),
             # specs/sglang/backends/flashinfer.yaml:62
-            flashinfer_draft_kv_indices=views.flashinfer_draft_kv_indices,
+            flashinfer_draft_kv_indices=None
+            if registry.flashinfer_draft_kv_indices is None
+            else view(
+                registry.flashinfer_draft_kv_indices,
+                present(config.speculative_num_steps),
+                padded.tokens,
+                config.request_table_width,
+            ),
             # specs/sglang/backends/mla.yaml:64
-            mla_draft_kv_indptr=views.mla_draft_kv_indptr,
+            mla_draft_kv_indptr=None
+            if registry.mla_draft_kv_indptr is None
+            else view(
+                registry.mla_draft_kv_indptr,
+                present(config.speculative_num_steps),
+                padded.requests * present(config.speculative_eagle_topk) + 1,
+            ),
             # specs/sglang/backends/mla.yaml:67
-            mla_draft_kv_indices=views.mla_draft_kv_indices,
+            mla_draft_kv_indices=None
+            if registry.mla_draft_kv_indices is None
+            else view(
+                registry.mla_draft_kv_indices,
+                present(config.speculative_num_steps),
+                padded.tokens,
+                config.request_table_width,
+            ),
             # specs/sglang/backends/page_tables.yaml:38
-            strided_indices=views.strided_indices,
+            strided_indices=None
+            if registry.strided_indices is None
+            else view(registry.strided_indices, config.context_pages),
             # specs/sglang/backends/page_tables.yaml:74
-            draft_page_table=views.draft_page_table,
+            draft_page_table=None
+            if registry.draft_page_table is None
+            else view(
+                registry.draft_page_table,
+                present(config.speculative_num_steps) - 1,
+                padded.requests,
+                config.table_columns,
+            ),
             # specs/sglang/backends/page_tables.yaml:77
-            draft_window_page_table=views.draft_window_page_table,
+            draft_window_page_table=None
+            if registry.draft_window_page_table is None
+            else view(
+                registry.draft_window_page_table,
+                present(config.speculative_num_steps) - 1,
+                padded.requests,
+                config.table_columns,
+            ),
             # specs/sglang/backends/page_tables.yaml:80
-            draft_branch_page_table=views.draft_branch_page_table,
+            draft_branch_page_table=None
+            if registry.draft_branch_page_table is None
+            else view(
+                registry.draft_branch_page_table, padded.tokens, present(config.branch_columns)
+            ),
             # specs/sglang/backends/page_tables.yaml:83
-            draft_cache_seqlens=views.draft_cache_seqlens,
+            draft_cache_seqlens=None
+            if registry.draft_cache_seqlens is None
+            else view(
+                registry.draft_cache_seqlens,
+                present(config.speculative_num_steps) - 1,
+                padded.requests,
+            ),
             # specs/sglang/backends/page_tables.yaml:86
-            draft_cu_seqlens_q=views.draft_cu_seqlens_q,
+            draft_cu_seqlens_q=None
+            if registry.draft_cu_seqlens_q is None
+            else view(
+                registry.draft_cu_seqlens_q,
+                present(config.speculative_num_steps) - 1,
+                padded.requests + 1,
+            ),
             # specs/sglang/backends/page_tables.yaml:89
-            draft_cu_seqlens_k=views.draft_cu_seqlens_k,
+            draft_cu_seqlens_k=None
+            if registry.draft_cu_seqlens_k is None
+            else view(
+                registry.draft_cu_seqlens_k,
+                present(config.speculative_num_steps) - 1,
+                padded.requests + 1,
+            ),
             # specs/sglang/backends/page_tables.yaml:92
-            draft_scheduler_metadata=views.draft_scheduler_metadata,
+            draft_scheduler_metadata=None
+            if registry.draft_scheduler_metadata is None
+            else view(
+                registry.draft_scheduler_metadata,
+                present(config.speculative_num_steps) - 1,
+                4 * align_up(padded.requests, 4) + 1,
+            ),
             # specs/sglang/backends/triton.yaml:39
-            triton_num_kv_splits=views.triton_num_kv_splits,
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else view(registry.triton_num_kv_splits, padded.tokens),
             # specs/sglang/backends/triton.yaml:59
-            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else view(
+                registry.triton_attn_logits,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
             # specs/sglang/backends/triton.yaml:62
-            triton_attn_lse=views.triton_attn_lse,
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else view(
+                registry.triton_attn_lse,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
             # specs/sglang/backends/triton.yaml:71
-            triton_draft_kv_indptr=views.triton_draft_kv_indptr,
+            triton_draft_kv_indptr=None
+            if registry.triton_draft_kv_indptr is None
+            else view(
+                registry.triton_draft_kv_indptr,
+                present(config.speculative_num_steps),
+                padded.requests * present(config.speculative_eagle_topk) + 1,
+            ),
             # specs/sglang/backends/triton.yaml:74
-            triton_draft_kv_indices=views.triton_draft_kv_indices,
+            triton_draft_kv_indices=None
+            if registry.triton_draft_kv_indices is None
+            else view(
+                registry.triton_draft_kv_indices,
+                present(config.speculative_num_steps),
+                padded.tokens,
+                config.request_table_width,
+            ),
             input_embeds=live.input_embeds,
         )
         return LoadPlan(batch, steps, self._writer, carried=CARRIED)

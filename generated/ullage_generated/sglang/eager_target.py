@@ -38,14 +38,14 @@ from ullage_runtime.ranks import Ranks
 from ullage_runtime.requirements import require_ranks, require_same_configuration
 from ullage_runtime.torch_writer import TorchWriter
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import ViewCache
+from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import EagerTargetBatch, Extents, LiveBatch, Mode, Offer, Rows
 from .capacities import EagerTargetCapacities
 from .config import Config, CpStrategy
 from .engine import EagerTargetEngine
-from .registry import EagerTargetRegistry, EagerTargetViews
+from .registry import EagerTargetRegistry
 
 require_generated_code_version(5, __name__)
 
@@ -887,7 +887,7 @@ class EagerTargetRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.eager_target,
         )
-        self._views: ViewCache[EagerTargetViews] = ViewCache()
+        self._views = SlotViews()
         self._plans: PlanCache[EagerTargetBatch] = PlanCache(
             {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
         )
@@ -1557,12 +1557,6 @@ class EagerTargetRunner:
                 self._require_unpoisoned_extending(batch, batch.mode.value)
             case Mode.DECODE | Mode.IDLE:
                 self._require_unpoisoned_decode(batch, batch.mode.value)
-
-    def _views_of(self, rows: Rows) -> EagerTargetViews:
-        views = self._views.get(rows)
-        if views is None:
-            views = self._views.put(rows, EagerTargetViews.of(self.registry, self.config, rows))
-        return views
 
     # specs/sglang/modes/adaptive_verify.yaml:1
     def _extents_adaptive_verify(
@@ -2688,7 +2682,8 @@ class EagerTargetRunner:
         """
         config = self.config
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
+        registry = self.registry
+        view = self._views.of
         steps = LoadSteps()
         batch = EagerTargetBatch(
             mode=live.mode,
@@ -2713,24 +2708,44 @@ class EagerTargetRunner:
             live_gathered_tokens=rows.gathered_tokens,
             gathered_tokens=padded.gathered_tokens,
             # specs/sglang/backends/flashinfer.yaml:67
-            flashinfer_workspace=views.flashinfer_workspace,
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
             # specs/sglang/slots.yaml:3
             input_ids=steps.copy_present(
-                views.input_ids, "input_ids", live.input_ids, (rows.tokens,), 0
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
             ),
             # specs/sglang/slots.yaml:6
-            positions=steps.copy(views.positions, "positions", live.positions, (rows.tokens,), 0),
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
             # specs/sglang/slots.yaml:9
             out_cache_loc=steps.copy_present(
-                views.out_cache_loc, "out_cache_loc", live.out_cache_loc, (rows.tokens,), 0
+                view(registry.out_cache_loc, padded.tokens),
+                "out_cache_loc",
+                live.out_cache_loc,
+                (rows.tokens,),
+                0,
             ),
             # specs/sglang/slots.yaml:15
             mrope_positions=steps.copy_present(
-                views.mrope_positions, "mrope_positions", live.mrope_positions, (3, rows.tokens), 0
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
             ),
             # specs/sglang/slots.yaml:18
             req_pool_indices=steps.copy(
-                views.req_pool_indices,
+                view(registry.req_pool_indices, padded.requests),
                 "req_pool_indices",
                 live.req_pool_indices,
                 (rows.requests,),
@@ -2738,11 +2753,15 @@ class EagerTargetRunner:
             ),
             # specs/sglang/slots.yaml:21
             seq_lens=steps.copy(
-                views.seq_lens, "seq_lens", live.seq_lens, (rows.requests,), config.sequence_fill
+                view(registry.seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                config.sequence_fill,
             ),
             # specs/sglang/slots.yaml:24
             seq_lens_cpu=steps.copy_present(
-                views.seq_lens_cpu,
+                view(registry.seq_lens_cpu, padded.requests),
                 "seq_lens_cpu",
                 live.seq_lens_cpu,
                 (rows.requests,),
@@ -2750,11 +2769,15 @@ class EagerTargetRunner:
             ),
             # specs/sglang/slots.yaml:27
             extend_seq_lens=steps.copy(
-                views.extend_seq_lens, "extend_seq_lens", live.extend_seq_lens, (rows.requests,), 0
+                view(registry.extend_seq_lens, padded.requests),
+                "extend_seq_lens",
+                live.extend_seq_lens,
+                (rows.requests,),
+                0,
             ),
             # specs/sglang/slots.yaml:30
             extend_prefix_lens=steps.copy(
-                views.extend_prefix_lens,
+                view(registry.extend_prefix_lens, padded.requests),
                 "extend_prefix_lens",
                 live.extend_prefix_lens,
                 (rows.requests,),
@@ -2762,7 +2785,7 @@ class EagerTargetRunner:
             ),
             # specs/sglang/slots.yaml:33
             extend_start_loc=steps.copy_present(
-                views.extend_start_loc,
+                view(registry.extend_start_loc, padded.requests),
                 "extend_start_loc",
                 live.extend_start_loc,
                 (rows.requests,),
@@ -2770,9 +2793,9 @@ class EagerTargetRunner:
             ),
             # specs/sglang/slots.yaml:36
             encoder_lens=None
-            if views.encoder_lens is None
+            if registry.encoder_lens is None
             else steps.copy(
-                views.encoder_lens,
+                view(registry.encoder_lens, padded.requests),
                 "encoder_lens",
                 live.encoder_lens,
                 (rows.requests,),
@@ -2780,9 +2803,9 @@ class EagerTargetRunner:
             ),
             # specs/sglang/slots.yaml:40
             mamba_track_indices=None
-            if views.mamba_track_indices is None
+            if registry.mamba_track_indices is None
             else steps.copy_present(
-                views.mamba_track_indices,
+                view(registry.mamba_track_indices, padded.requests),
                 "mamba_track_indices",
                 live.mamba_track_indices,
                 (rows.requests,),
@@ -2790,9 +2813,9 @@ class EagerTargetRunner:
             ),
             # specs/sglang/slots.yaml:43
             mamba_track_mask=None
-            if views.mamba_track_mask is None
+            if registry.mamba_track_mask is None
             else steps.copy_present(
-                views.mamba_track_mask,
+                view(registry.mamba_track_mask, padded.requests),
                 "mamba_track_mask",
                 live.mamba_track_mask,
                 (rows.requests,),
@@ -2800,24 +2823,27 @@ class EagerTargetRunner:
             ),
             # specs/sglang/slots.yaml:46
             ngram_column_starts=None
-            if views.ngram_column_starts is None
+            if registry.ngram_column_starts is None
             else steps.copy(
-                views.ngram_column_starts,
+                view(registry.ngram_column_starts, padded.requests),
                 "ngram_column_starts",
                 live.ngram_column_starts,
                 (rows.requests,),
             ),
             # specs/sglang/slots.yaml:49
             ngram_req_lens=None
-            if views.ngram_req_lens is None
+            if registry.ngram_req_lens is None
             else steps.copy(
-                views.ngram_req_lens, "ngram_req_lens", live.ngram_req_lens, (rows.requests,)
+                view(registry.ngram_req_lens, padded.requests),
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                (rows.requests,),
             ),
             # specs/sglang/slots.yaml:316
             num_token_non_padded=None
-            if views.num_token_non_padded is None
+            if registry.num_token_non_padded is None
             else steps.compute(
-                views.num_token_non_padded,
+                view(registry.num_token_non_padded, 1),
                 max(
                     0,
                     min(
@@ -2829,33 +2855,61 @@ class EagerTargetRunner:
                 else rows.tokens,
             ),
             # specs/sglang/backends/flashinfer.yaml:16
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:19
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:21
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else view(registry.flashinfer_last_page_len, padded.requests),
             # specs/sglang/backends/flashinfer.yaml:23
-            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:26
-            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/hybrid_linear.yaml:8
-            linear_state_indices=views.linear_state_indices,
+            linear_state_indices=None
+            if registry.linear_state_indices is None
+            else view(registry.linear_state_indices, padded.requests),
             # specs/sglang/backends/hybrid_linear.yaml:11
-            linear_query_start=views.linear_query_start,
+            linear_query_start=None
+            if registry.linear_query_start is None
+            else view(registry.linear_query_start, padded.requests + 1),
             # specs/sglang/backends/hybrid_linear.yaml:13
-            linear_verify_indices=views.linear_verify_indices,
+            linear_verify_indices=None
+            if registry.linear_verify_indices is None
+            else view(registry.linear_verify_indices, padded.requests),
             # specs/sglang/backends/mla.yaml:19
-            mla_kv_indptr=views.mla_kv_indptr,
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else view(registry.mla_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:22
-            mla_qo_indptr=views.mla_qo_indptr,
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else view(registry.mla_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:11
-            triton_kv_indptr=views.triton_kv_indptr,
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else view(registry.triton_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:14
-            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else view(registry.triton_window_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:17
-            triton_qo_indptr=views.triton_qo_indptr,
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else view(registry.triton_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:19
-            triton_mask_indptr=views.triton_mask_indptr,
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else view(registry.triton_mask_indptr, padded.requests + 1),
             input_embeds=live.input_embeds,
         )
         return LoadPlan(batch, steps, self._writer, carried=CARRIED)
@@ -3253,7 +3307,8 @@ class EagerTargetRunner:
         """The slots of decode, idle."""
         config = self.config
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
+        registry = self.registry
+        view = self._views.of
         steps = LoadSteps()
         batch = EagerTargetBatch(
             mode=live.mode,
@@ -3278,24 +3333,44 @@ class EagerTargetRunner:
             live_gathered_tokens=rows.gathered_tokens,
             gathered_tokens=padded.gathered_tokens,
             # specs/sglang/backends/flashinfer.yaml:67
-            flashinfer_workspace=views.flashinfer_workspace,
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
             # specs/sglang/slots.yaml:3
             input_ids=steps.copy_present(
-                views.input_ids, "input_ids", live.input_ids, (rows.tokens,), 0
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
             ),
             # specs/sglang/slots.yaml:6
-            positions=steps.copy(views.positions, "positions", live.positions, (rows.tokens,), 0),
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
             # specs/sglang/slots.yaml:9
             out_cache_loc=steps.copy_present(
-                views.out_cache_loc, "out_cache_loc", live.out_cache_loc, (rows.tokens,), 0
+                view(registry.out_cache_loc, padded.tokens),
+                "out_cache_loc",
+                live.out_cache_loc,
+                (rows.tokens,),
+                0,
             ),
             # specs/sglang/slots.yaml:15
             mrope_positions=steps.copy_present(
-                views.mrope_positions, "mrope_positions", live.mrope_positions, (3, rows.tokens), 0
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
             ),
             # specs/sglang/slots.yaml:18
             req_pool_indices=steps.copy(
-                views.req_pool_indices,
+                view(registry.req_pool_indices, padded.requests),
                 "req_pool_indices",
                 live.req_pool_indices,
                 (rows.requests,),
@@ -3303,11 +3378,15 @@ class EagerTargetRunner:
             ),
             # specs/sglang/slots.yaml:21
             seq_lens=steps.copy(
-                views.seq_lens, "seq_lens", live.seq_lens, (rows.requests,), config.sequence_fill
+                view(registry.seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                config.sequence_fill,
             ),
             # specs/sglang/slots.yaml:24
             seq_lens_cpu=steps.copy_present(
-                views.seq_lens_cpu,
+                view(registry.seq_lens_cpu, padded.requests),
                 "seq_lens_cpu",
                 live.seq_lens_cpu,
                 (rows.requests,),
@@ -3315,9 +3394,9 @@ class EagerTargetRunner:
             ),
             # specs/sglang/slots.yaml:36
             encoder_lens=None
-            if views.encoder_lens is None
+            if registry.encoder_lens is None
             else steps.copy(
-                views.encoder_lens,
+                view(registry.encoder_lens, padded.requests),
                 "encoder_lens",
                 live.encoder_lens,
                 (rows.requests,),
@@ -3325,9 +3404,9 @@ class EagerTargetRunner:
             ),
             # specs/sglang/slots.yaml:40
             mamba_track_indices=None
-            if views.mamba_track_indices is None
+            if registry.mamba_track_indices is None
             else steps.copy_present(
-                views.mamba_track_indices,
+                view(registry.mamba_track_indices, padded.requests),
                 "mamba_track_indices",
                 live.mamba_track_indices,
                 (rows.requests,),
@@ -3335,9 +3414,9 @@ class EagerTargetRunner:
             ),
             # specs/sglang/slots.yaml:43
             mamba_track_mask=None
-            if views.mamba_track_mask is None
+            if registry.mamba_track_mask is None
             else steps.copy_present(
-                views.mamba_track_mask,
+                view(registry.mamba_track_mask, padded.requests),
                 "mamba_track_mask",
                 live.mamba_track_mask,
                 (rows.requests,),
@@ -3345,24 +3424,27 @@ class EagerTargetRunner:
             ),
             # specs/sglang/slots.yaml:46
             ngram_column_starts=None
-            if views.ngram_column_starts is None
+            if registry.ngram_column_starts is None
             else steps.copy(
-                views.ngram_column_starts,
+                view(registry.ngram_column_starts, padded.requests),
                 "ngram_column_starts",
                 live.ngram_column_starts,
                 (rows.requests,),
             ),
             # specs/sglang/slots.yaml:49
             ngram_req_lens=None
-            if views.ngram_req_lens is None
+            if registry.ngram_req_lens is None
             else steps.copy(
-                views.ngram_req_lens, "ngram_req_lens", live.ngram_req_lens, (rows.requests,)
+                view(registry.ngram_req_lens, padded.requests),
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                (rows.requests,),
             ),
             # specs/sglang/slots.yaml:316
             num_token_non_padded=None
-            if views.num_token_non_padded is None
+            if registry.num_token_non_padded is None
             else steps.compute(
-                views.num_token_non_padded,
+                view(registry.num_token_non_padded, 1),
                 max(
                     0,
                     min(
@@ -3374,33 +3456,61 @@ class EagerTargetRunner:
                 else rows.tokens,
             ),
             # specs/sglang/backends/flashinfer.yaml:16
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:19
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:21
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else view(registry.flashinfer_last_page_len, padded.requests),
             # specs/sglang/backends/flashinfer.yaml:23
-            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/flashinfer.yaml:26
-            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/hybrid_linear.yaml:8
-            linear_state_indices=views.linear_state_indices,
+            linear_state_indices=None
+            if registry.linear_state_indices is None
+            else view(registry.linear_state_indices, padded.requests),
             # specs/sglang/backends/hybrid_linear.yaml:11
-            linear_query_start=views.linear_query_start,
+            linear_query_start=None
+            if registry.linear_query_start is None
+            else view(registry.linear_query_start, padded.requests + 1),
             # specs/sglang/backends/hybrid_linear.yaml:13
-            linear_verify_indices=views.linear_verify_indices,
+            linear_verify_indices=None
+            if registry.linear_verify_indices is None
+            else view(registry.linear_verify_indices, padded.requests),
             # specs/sglang/backends/mla.yaml:19
-            mla_kv_indptr=views.mla_kv_indptr,
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else view(registry.mla_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/mla.yaml:22
-            mla_qo_indptr=views.mla_qo_indptr,
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else view(registry.mla_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:11
-            triton_kv_indptr=views.triton_kv_indptr,
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else view(registry.triton_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:14
-            triton_window_kv_indptr=views.triton_window_kv_indptr,
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else view(registry.triton_window_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:17
-            triton_qo_indptr=views.triton_qo_indptr,
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else view(registry.triton_qo_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:19
-            triton_mask_indptr=views.triton_mask_indptr,
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else view(registry.triton_mask_indptr, padded.requests + 1),
             extend_seq_lens=None,
             extend_prefix_lens=None,
             extend_start_loc=None,

@@ -35,14 +35,14 @@ from ullage_runtime.ranks import Ranks
 from ullage_runtime.requirements import require_ranks, require_same_configuration
 from ullage_runtime.torch_writer import TorchWriter
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import ViewCache
+from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import Extents, FrozenKvGraphDraftBatch, LiveBatch, Mode, Offer, Rows
 from .capacities import FrozenKvGraphDraftCapacities
 from .config import Config, SpeculativeAlgorithm
 from .engine import FrozenKvGraphDraftEngine, FrozenKvGraphDraftFacts
-from .registry import FrozenKvGraphDraftRegistry, FrozenKvGraphDraftViews
+from .registry import FrozenKvGraphDraftRegistry
 
 require_generated_code_version(5, __name__)
 
@@ -338,7 +338,7 @@ class FrozenKvGraphDraftRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.frozen_kv_graph_draft,
         )
-        self._views: ViewCache[FrozenKvGraphDraftViews] = ViewCache()
+        self._views = SlotViews()
         self._plans: PlanCache[FrozenKvGraphDraftBatch] = PlanCache(
             {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
         )
@@ -517,14 +517,6 @@ class FrozenKvGraphDraftRunner:
         match batch.mode:
             case Mode.CAPTURE_FROZEN | Mode.FROZEN_KV_DRAFT | Mode.IDLE_IN_FROZEN_DRAFT:
                 self._require_unpoisoned_frozen_drafting(batch, batch.mode.value)
-
-    def _views_of(self, rows: Rows) -> FrozenKvGraphDraftViews:
-        views = self._views.get(rows)
-        if views is None:
-            views = self._views.put(
-                rows, FrozenKvGraphDraftViews.of(self.registry, self.config, rows)
-            )
-        return views
 
     # specs/sglang/modes/capture_frozen.yaml:1
     def _extents_capture_frozen(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
@@ -871,7 +863,8 @@ class FrozenKvGraphDraftRunner:
         """The slots of capture_frozen, frozen_kv_draft, idle_in_frozen_draft."""
         config = self.config
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
+        registry = self.registry
+        view = self._views.of
         steps = LoadSteps()
         batch = FrozenKvGraphDraftBatch(
             mode=live.mode,
@@ -896,14 +889,24 @@ class FrozenKvGraphDraftRunner:
             live_gathered_tokens=rows.gathered_tokens,
             gathered_tokens=padded.gathered_tokens,
             # specs/sglang/slots.yaml:6
-            positions=steps.copy(views.positions, "positions", live.positions, (rows.tokens,), 0),
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
             # specs/sglang/slots.yaml:15
             mrope_positions=steps.copy_present(
-                views.mrope_positions, "mrope_positions", live.mrope_positions, (3, rows.tokens), 0
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
             ),
             # specs/sglang/slots.yaml:18
             req_pool_indices=steps.copy(
-                views.req_pool_indices,
+                view(registry.req_pool_indices, padded.requests),
                 "req_pool_indices",
                 live.req_pool_indices,
                 (rows.requests,),
@@ -911,27 +914,45 @@ class FrozenKvGraphDraftRunner:
             ),
             # specs/sglang/slots.yaml:21
             seq_lens=steps.copy(
-                views.seq_lens, "seq_lens", live.seq_lens, (rows.requests,), config.sequence_fill
+                view(registry.seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                config.sequence_fill,
             ),
             # specs/sglang/slots.yaml:24
             seq_lens_cpu=steps.copy_present(
-                views.seq_lens_cpu,
+                view(registry.seq_lens_cpu, padded.requests),
                 "seq_lens_cpu",
                 live.seq_lens_cpu,
                 (rows.requests,),
                 config.sequence_fill,
             ),
             # specs/sglang/slots.yaml:74
-            global_num_tokens=steps.compute(views.global_num_tokens, padded.tokens),
+            global_num_tokens=steps.compute(
+                view(
+                    registry.global_num_tokens,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
+            ),
             # specs/sglang/slots.yaml:77
             global_num_tokens_for_logprob=steps.compute(
-                views.global_num_tokens_for_logprob, padded.tokens
+                view(
+                    registry.global_num_tokens_for_logprob,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
             ),
             # specs/sglang/slots.yaml:151
             frozen_hidden_states=None
-            if views.frozen_hidden_states is None
+            if registry.frozen_hidden_states is None
             else steps.copy(
-                views.frozen_hidden_states,
+                view(
+                    registry.frozen_hidden_states,
+                    padded.requests // present(config.speculative_eagle_topk),
+                    present(config.draft_input_size),
+                ),
                 "hidden_states",
                 live.hidden_states,
                 (
@@ -941,28 +962,64 @@ class FrozenKvGraphDraftRunner:
             ),
             # specs/sglang/slots.yaml:155
             frozen_bonus_tokens=None
-            if views.frozen_bonus_tokens is None
+            if registry.frozen_bonus_tokens is None
             else steps.copy(
-                views.frozen_bonus_tokens,
+                view(
+                    registry.frozen_bonus_tokens,
+                    padded.requests // present(config.speculative_eagle_topk),
+                ),
                 "bonus_tokens",
                 live.bonus_tokens,
                 (rows.requests // present(config.speculative_eagle_topk),),
                 0,
             ),
             # specs/sglang/slots.yaml:158
-            frozen_topk_p=views.frozen_topk_p,
+            frozen_topk_p=None
+            if registry.frozen_topk_p is None
+            else view(
+                registry.frozen_topk_p,
+                padded.requests // present(config.speculative_eagle_topk),
+                present(config.speculative_eagle_topk),
+            ),
             # specs/sglang/slots.yaml:162
-            frozen_topk_index=views.frozen_topk_index,
+            frozen_topk_index=None
+            if registry.frozen_topk_index is None
+            else view(
+                registry.frozen_topk_index,
+                padded.requests // present(config.speculative_eagle_topk),
+                present(config.speculative_eagle_topk),
+            ),
             # specs/sglang/backends/triton.yaml:11
-            triton_kv_indptr=views.triton_kv_indptr,
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else view(registry.triton_kv_indptr, padded.requests + 1),
             # specs/sglang/backends/triton.yaml:39
-            triton_num_kv_splits=views.triton_num_kv_splits,
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else view(registry.triton_num_kv_splits, padded.tokens),
             # specs/sglang/backends/triton.yaml:50
-            frozen_triton_kv_indices=views.frozen_triton_kv_indices,
+            frozen_triton_kv_indices=None
+            if registry.frozen_triton_kv_indices is None
+            else view(registry.frozen_triton_kv_indices, padded.requests, config.context_length),
             # specs/sglang/backends/triton.yaml:59
-            triton_attn_logits=views.triton_attn_logits,
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else view(
+                registry.triton_attn_logits,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
             # specs/sglang/backends/triton.yaml:62
-            triton_attn_lse=views.triton_attn_lse,
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else view(
+                registry.triton_attn_lse,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
             input_embeds=live.input_embeds,
         )
         return LoadPlan(batch, steps, self._writer, carried=CARRIED)

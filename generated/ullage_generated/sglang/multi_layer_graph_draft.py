@@ -35,14 +35,14 @@ from ullage_runtime.ranks import Ranks
 from ullage_runtime.requirements import require_ranks, require_same_configuration
 from ullage_runtime.torch_writer import TorchWriter
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import ViewCache
+from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import Extents, LiveBatch, Mode, MultiLayerGraphDraftBatch, Offer, Rows
 from .capacities import MultiLayerGraphDraftCapacities
 from .config import Config, SpeculativeAlgorithm
 from .engine import MultiLayerGraphDraftEngine, MultiLayerGraphDraftFacts
-from .registry import MultiLayerGraphDraftRegistry, MultiLayerGraphDraftViews
+from .registry import MultiLayerGraphDraftRegistry
 
 require_generated_code_version(5, __name__)
 
@@ -311,7 +311,7 @@ class MultiLayerGraphDraftRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.multi_layer_graph_draft,
         )
-        self._views: ViewCache[MultiLayerGraphDraftViews] = ViewCache()
+        self._views = SlotViews()
         self._plans: PlanCache[MultiLayerGraphDraftBatch] = PlanCache(
             {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
         )
@@ -493,14 +493,6 @@ class MultiLayerGraphDraftRunner:
         match batch.mode:
             case Mode.CAPTURE_MULTI_LAYER | Mode.DRAFT_EXTEND | Mode.IDLE_IN_CATCH_UP:
                 self._require_unpoisoned_catching_up(batch, batch.mode.value)
-
-    def _views_of(self, rows: Rows) -> MultiLayerGraphDraftViews:
-        views = self._views.get(rows)
-        if views is None:
-            views = self._views.put(
-                rows, MultiLayerGraphDraftViews.of(self.registry, self.config, rows)
-            )
-        return views
 
     # specs/sglang/modes/capture_multi_layer.yaml:1
     def _extents_capture_multi_layer(
@@ -946,7 +938,8 @@ class MultiLayerGraphDraftRunner:
         """The slots of capture_multi_layer, draft_extend, idle_in_catch_up."""
         config = self.config
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
+        registry = self.registry
+        view = self._views.of
         steps = LoadSteps()
         batch = MultiLayerGraphDraftBatch(
             mode=live.mode,
@@ -972,46 +965,76 @@ class MultiLayerGraphDraftRunner:
             gathered_tokens=padded.gathered_tokens,
             # specs/sglang/slots.yaml:3
             input_ids=steps.copy_present(
-                views.input_ids, "input_ids", live.input_ids, (rows.tokens,), 0
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
             ),
             # specs/sglang/slots.yaml:6
-            positions=steps.copy(views.positions, "positions", live.positions, (rows.tokens,), 0),
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
             # specs/sglang/slots.yaml:9
             out_cache_loc=steps.copy_present(
-                views.out_cache_loc, "out_cache_loc", live.out_cache_loc, (rows.tokens,), 0
+                view(registry.out_cache_loc, padded.tokens),
+                "out_cache_loc",
+                live.out_cache_loc,
+                (rows.tokens,),
+                0,
             ),
             # specs/sglang/slots.yaml:15
             mrope_positions=steps.copy_present(
-                views.mrope_positions, "mrope_positions", live.mrope_positions, (3, rows.tokens), 0
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
             ),
             # specs/sglang/slots.yaml:18
             req_pool_indices=steps.copy(
-                views.req_pool_indices,
+                view(registry.req_pool_indices, padded.requests),
                 "req_pool_indices",
                 live.req_pool_indices,
                 (rows.requests,),
                 0,
             ),
             # specs/sglang/slots.yaml:74
-            global_num_tokens=steps.compute(views.global_num_tokens, padded.tokens),
+            global_num_tokens=steps.compute(
+                view(
+                    registry.global_num_tokens,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
+            ),
             # specs/sglang/slots.yaml:77
             global_num_tokens_for_logprob=steps.compute(
-                views.global_num_tokens_for_logprob, padded.tokens
+                view(
+                    registry.global_num_tokens_for_logprob,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
             ),
             # specs/sglang/slots.yaml:125
             target_hidden_states=None
-            if views.target_hidden_states is None
+            if registry.target_hidden_states is None
             else steps.copy_present(
-                views.target_hidden_states,
+                view(
+                    registry.target_hidden_states, padded.tokens, present(config.draft_input_size)
+                ),
                 "hidden_states",
                 live.hidden_states,
                 (rows.tokens, present(config.draft_input_size)),
             ),
             # specs/sglang/slots.yaml:128
             verify_extend_seq_lens=None
-            if views.verify_extend_seq_lens is None
+            if registry.verify_extend_seq_lens is None
             else steps.copy(
-                views.verify_extend_seq_lens,
+                view(registry.verify_extend_seq_lens, padded.requests),
                 "extend_seq_lens",
                 live.extend_seq_lens,
                 (rows.requests,),
@@ -1019,9 +1042,9 @@ class MultiLayerGraphDraftRunner:
             ),
             # specs/sglang/slots.yaml:131
             num_correct_drafts=None
-            if views.num_correct_drafts is None
+            if registry.num_correct_drafts is None
             else steps.copy(
-                views.num_correct_drafts,
+                view(registry.num_correct_drafts, padded.requests),
                 "num_correct_drafts",
                 live.num_correct_drafts,
                 (rows.requests,),
@@ -1029,9 +1052,9 @@ class MultiLayerGraphDraftRunner:
             ),
             # specs/sglang/slots.yaml:134
             num_accept_tokens=None
-            if views.num_accept_tokens is None
+            if registry.num_accept_tokens is None
             else steps.copy(
-                views.num_accept_tokens,
+                view(registry.num_accept_tokens, padded.requests),
                 "num_accept_tokens",
                 live.num_accept_tokens,
                 (rows.requests,),
@@ -1041,15 +1064,19 @@ class MultiLayerGraphDraftRunner:
             ),
             # specs/sglang/slots.yaml:137
             select_index=None
-            if views.select_index is None
+            if registry.select_index is None
             else steps.copy(
-                views.select_index, "select_index", live.select_index, (rows.requests,), 0
+                view(registry.select_index, padded.requests),
+                "select_index",
+                live.select_index,
+                (rows.requests,),
+                0,
             ),
             # specs/sglang/slots.yaml:140
             draft_mamba_track_indices=None
-            if views.draft_mamba_track_indices is None
+            if registry.draft_mamba_track_indices is None
             else steps.copy_present(
-                views.draft_mamba_track_indices,
+                view(registry.draft_mamba_track_indices, padded.requests),
                 "mamba_track_indices",
                 live.mamba_track_indices,
                 (rows.requests,),
@@ -1057,9 +1084,9 @@ class MultiLayerGraphDraftRunner:
             ),
             # specs/sglang/slots.yaml:166
             layer_seq_lens=None
-            if views.layer_seq_lens is None
+            if registry.layer_seq_lens is None
             else steps.copy(
-                views.layer_seq_lens,
+                view(registry.layer_seq_lens, padded.requests),
                 "seq_lens",
                 live.seq_lens,
                 (rows.requests,),
@@ -1067,9 +1094,9 @@ class MultiLayerGraphDraftRunner:
             ),
             # specs/sglang/slots.yaml:169
             layer_seq_lens_cpu=None
-            if views.layer_seq_lens_cpu is None
+            if registry.layer_seq_lens_cpu is None
             else steps.copy_present(
-                views.layer_seq_lens_cpu,
+                view(registry.layer_seq_lens_cpu, padded.requests),
                 "seq_lens_cpu",
                 live.seq_lens_cpu,
                 (rows.requests,),
@@ -1077,42 +1104,95 @@ class MultiLayerGraphDraftRunner:
             ),
             # specs/sglang/slots.yaml:172
             layer_extend_start_loc=None
-            if views.layer_extend_start_loc is None
+            if registry.layer_extend_start_loc is None
             else steps.copy(
-                views.layer_extend_start_loc,
+                view(registry.layer_extend_start_loc, padded.requests),
                 "extend_start_loc",
                 live.extend_start_loc,
                 (rows.requests,),
                 rows.tokens,
             ),
             # specs/sglang/slots.yaml:175
-            layer_logits=views.layer_logits,
+            layer_logits=None
+            if registry.layer_logits is None
+            else view(
+                registry.layer_logits,
+                padded.tokens if config.require_gathered_buffer else padded.requests,
+                present(config.draft_vocab_size),
+            ),
             # specs/sglang/slots.yaml:179
             layer_temperatures=None
-            if views.layer_temperatures is None
+            if registry.layer_temperatures is None
             else steps.copy_present(
-                views.layer_temperatures, "temperatures", live.temperatures, (rows.requests, 1), 1
+                view(registry.layer_temperatures, padded.requests, 1),
+                "temperatures",
+                live.temperatures,
+                (rows.requests, 1),
+                1,
             ),
             # specs/sglang/slots.yaml:183
             layer_sampling_seed=None
-            if views.layer_sampling_seed is None
+            if registry.layer_sampling_seed is None
             else steps.copy_present(
-                views.layer_sampling_seed, "sampling_seed", live.sampling_seed, (rows.requests,), 0
+                view(registry.layer_sampling_seed, padded.requests),
+                "sampling_seed",
+                live.sampling_seed,
+                (rows.requests,),
+                0,
             ),
             # specs/sglang/slots.yaml:187
-            layer_draft_probs=views.layer_draft_probs,
+            layer_draft_probs=None
+            if registry.layer_draft_probs is None
+            else view(
+                registry.layer_draft_probs,
+                padded.requests,
+                present(config.speculative_num_steps),
+                present(config.draft_vocab_size),
+            ),
             # specs/sglang/backends/page_tables.yaml:38
-            strided_indices=views.strided_indices,
+            strided_indices=None
+            if registry.strided_indices is None
+            else view(registry.strided_indices, config.context_pages),
             # specs/sglang/backends/page_tables.yaml:101
-            layer_page_table=views.layer_page_table,
+            layer_page_table=None
+            if registry.layer_page_table is None
+            else view(
+                registry.layer_page_table,
+                present(config.speculative_num_steps),
+                padded.requests,
+                config.table_columns,
+            ),
             # specs/sglang/backends/page_tables.yaml:104
-            layer_window_page_table=views.layer_window_page_table,
+            layer_window_page_table=None
+            if registry.layer_window_page_table is None
+            else view(
+                registry.layer_window_page_table,
+                present(config.speculative_num_steps),
+                padded.requests,
+                config.table_columns,
+            ),
             # specs/sglang/backends/page_tables.yaml:107
-            layer_cache_seqlens=views.layer_cache_seqlens,
+            layer_cache_seqlens=None
+            if registry.layer_cache_seqlens is None
+            else view(
+                registry.layer_cache_seqlens, present(config.speculative_num_steps), padded.requests
+            ),
             # specs/sglang/backends/page_tables.yaml:110
-            layer_cu_seqlens_q=views.layer_cu_seqlens_q,
+            layer_cu_seqlens_q=None
+            if registry.layer_cu_seqlens_q is None
+            else view(
+                registry.layer_cu_seqlens_q,
+                present(config.speculative_num_steps),
+                padded.requests + 1,
+            ),
             # specs/sglang/backends/page_tables.yaml:113
-            layer_cu_seqlens_k=views.layer_cu_seqlens_k,
+            layer_cu_seqlens_k=None
+            if registry.layer_cu_seqlens_k is None
+            else view(
+                registry.layer_cu_seqlens_k,
+                present(config.speculative_num_steps),
+                padded.requests + 1,
+            ),
             input_embeds=live.input_embeds,
         )
         return LoadPlan(batch, steps, self._writer, carried=CARRIED)

@@ -27,14 +27,14 @@ from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.requirements import require_same_configuration
 from ullage_runtime.torch_writer import TorchWriter
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import ViewCache
+from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import Extents, LiveBatch, Mode, NgramWorkerTargetBatch, Offer, Rows
 from .capacities import NgramWorkerTargetCapacities
 from .config import Config, SpeculativeAlgorithm
 from .engine import NgramWorkerTargetEngine
-from .registry import NgramWorkerTargetRegistry, NgramWorkerTargetViews
+from .registry import NgramWorkerTargetRegistry
 
 require_generated_code_version(5, __name__)
 
@@ -113,7 +113,7 @@ class NgramWorkerTargetRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.ngram_worker_target,
         )
-        self._views: ViewCache[NgramWorkerTargetViews] = ViewCache()
+        self._views = SlotViews()
         self._plans: PlanCache[NgramWorkerTargetBatch] = PlanCache({} if self.debug.loads else SEEN)
         self._writer = None if self.debug.loads else TorchWriter(self.registry.regions.addresses)
 
@@ -239,14 +239,6 @@ class NgramWorkerTargetRunner:
             case Mode.NGRAM_DRAFT:
                 self._poison_proposing(live)
 
-    def _views_of(self, rows: Rows) -> NgramWorkerTargetViews:
-        views = self._views.get(rows)
-        if views is None:
-            views = self._views.put(
-                rows, NgramWorkerTargetViews.of(self.registry, self.config, rows)
-            )
-        return views
-
     # specs/sglang/modes/ngram_draft.yaml:1
     def _extents_ngram_draft(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
@@ -335,7 +327,8 @@ class NgramWorkerTargetRunner:
         """The slots of ngram_draft."""
         config = self.config
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
+        registry = self.registry
+        view = self._views.of
         steps = LoadSteps()
         batch = NgramWorkerTargetBatch(
             mode=live.mode,
@@ -361,27 +354,52 @@ class NgramWorkerTargetRunner:
             gathered_tokens=padded.gathered_tokens,
             # specs/sglang/slots.yaml:235
             ngram_draft_tokens=None
-            if views.ngram_draft_tokens is None
+            if registry.ngram_draft_tokens is None
             else steps.copy(
-                views.ngram_draft_tokens, "draft_tokens", live.draft_tokens, (rows.tokens,)
+                view(registry.ngram_draft_tokens, padded.tokens),
+                "draft_tokens",
+                live.draft_tokens,
+                (rows.tokens,),
             ),
             # specs/sglang/slots.yaml:238
             tree_mask=None
-            if views.tree_mask is None
+            if registry.tree_mask is None
             else steps.copy(
-                views.tree_mask,
+                view(
+                    registry.tree_mask, padded.tokens * present(config.speculative_num_draft_tokens)
+                ),
                 "tree_mask",
                 live.tree_mask,
                 (rows.tokens * present(config.speculative_num_draft_tokens),),
             ),
             # specs/sglang/slots.yaml:241
-            ngram_positions=views.ngram_positions,
+            ngram_positions=None
+            if registry.ngram_positions is None
+            else view(registry.ngram_positions, padded.tokens),
             # specs/sglang/slots.yaml:244
-            retrieve_indexes=views.retrieve_indexes,
+            retrieve_indexes=None
+            if registry.retrieve_indexes is None
+            else view(
+                registry.retrieve_indexes,
+                padded.requests,
+                present(config.speculative_num_draft_tokens),
+            ),
             # specs/sglang/slots.yaml:247
-            retrieve_next_token=views.retrieve_next_token,
+            retrieve_next_token=None
+            if registry.retrieve_next_token is None
+            else view(
+                registry.retrieve_next_token,
+                padded.requests,
+                present(config.speculative_num_draft_tokens),
+            ),
             # specs/sglang/slots.yaml:250
-            retrieve_next_sibling=views.retrieve_next_sibling,
+            retrieve_next_sibling=None
+            if registry.retrieve_next_sibling is None
+            else view(
+                registry.retrieve_next_sibling,
+                padded.requests,
+                present(config.speculative_num_draft_tokens),
+            ),
             input_embeds=live.input_embeds,
         )
         return LoadPlan(batch, steps, self._writer, carried=CARRIED)

@@ -36,14 +36,14 @@ from ullage_runtime.ranks import Ranks
 from ullage_runtime.requirements import require_ranks, require_same_configuration
 from ullage_runtime.torch_writer import TorchWriter
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import ViewCache
+from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import Extents, LiveBatch, Mode, Offer, PrefillGraphTargetBatch, Rows
 from .capacities import PrefillGraphTargetCapacities
 from .config import Config
 from .engine import PrefillGraphTargetEngine, PrefillGraphTargetFacts
-from .registry import PrefillGraphTargetRegistry, PrefillGraphTargetViews
+from .registry import PrefillGraphTargetRegistry
 
 require_generated_code_version(5, __name__)
 
@@ -320,7 +320,7 @@ class PrefillGraphTargetRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.prefill_graph_target,
         )
-        self._views: ViewCache[PrefillGraphTargetViews] = ViewCache()
+        self._views = SlotViews()
         self._plans: PlanCache[PrefillGraphTargetBatch] = PlanCache(
             {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
         )
@@ -506,14 +506,6 @@ class PrefillGraphTargetRunner:
         match batch.mode:
             case Mode.CAPTURE_PREFILL | Mode.EXTEND | Mode.MIXED:
                 self._require_unpoisoned_prefilling(batch, batch.mode.value)
-
-    def _views_of(self, rows: Rows) -> PrefillGraphTargetViews:
-        views = self._views.get(rows)
-        if views is None:
-            views = self._views.put(
-                rows, PrefillGraphTargetViews.of(self.registry, self.config, rows)
-            )
-        return views
 
     # specs/sglang/modes/capture_prefill.yaml:1
     def _extents_capture_prefill(
@@ -1233,7 +1225,8 @@ class PrefillGraphTargetRunner:
         """The slots of capture_prefill, extend, mixed."""
         config = self.config
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
+        registry = self.registry
+        view = self._views.of
         steps = LoadSteps()
         batch = PrefillGraphTargetBatch(
             mode=live.mode,
@@ -1258,46 +1251,74 @@ class PrefillGraphTargetRunner:
             live_gathered_tokens=rows.gathered_tokens,
             gathered_tokens=padded.gathered_tokens,
             # specs/sglang/backends/prepared.yaml:6
-            context_share_embeds=views.context_share_embeds,
+            context_share_embeds=None
+            if registry.context_share_embeds is None
+            else view(registry.context_share_embeds, padded.context_tokens, config.hidden_size),
             # specs/sglang/backends/prepared.yaml:9
-            context_share_positions=views.context_share_positions,
+            context_share_positions=None
+            if registry.context_share_positions is None
+            else view(registry.context_share_positions, padded.context_tokens),
             # specs/sglang/slots.yaml:3
             input_ids=steps.copy_present(
-                views.input_ids, "input_ids", live.input_ids, (rows.tokens,), 0
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
             ),
             # specs/sglang/slots.yaml:6
-            positions=steps.copy(views.positions, "positions", live.positions, (rows.tokens,), 0),
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
             # specs/sglang/slots.yaml:9
             out_cache_loc=steps.copy_present(
-                views.out_cache_loc, "out_cache_loc", live.out_cache_loc, (rows.tokens,), 0
+                view(registry.out_cache_loc, padded.tokens),
+                "out_cache_loc",
+                live.out_cache_loc,
+                (rows.tokens,),
+                0,
             ),
             # specs/sglang/slots.yaml:86
             pipeline_hidden_states=None
-            if views.pipeline_hidden_states is None
+            if registry.pipeline_hidden_states is None
             else steps.copy_present(
-                views.pipeline_hidden_states,
+                view(
+                    registry.pipeline_hidden_states,
+                    padded.proxy_tokens,
+                    config.hidden_size * config.residual_streams,
+                ),
                 "pipeline_hidden_states",
                 live.pipeline_hidden_states,
                 (rows.proxy_tokens, config.hidden_size * config.residual_streams),
             ),
             # specs/sglang/slots.yaml:89
             pipeline_residual=None
-            if views.pipeline_residual is None
+            if registry.pipeline_residual is None
             else steps.copy_present(
-                views.pipeline_residual,
+                view(registry.pipeline_residual, padded.proxy_tokens, config.hidden_size),
                 "pipeline_residual",
                 live.pipeline_residual,
                 (rows.proxy_tokens, config.hidden_size),
             ),
             # specs/sglang/slots.yaml:253
             static_seq_lens=None
-            if views.static_seq_lens is None
-            else steps.copy(views.static_seq_lens, "seq_lens", live.seq_lens, (rows.requests,), 0),
+            if registry.static_seq_lens is None
+            else steps.copy(
+                view(registry.static_seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                0,
+            ),
             # specs/sglang/slots.yaml:256
             static_extend_seq_lens=None
-            if views.static_extend_seq_lens is None
+            if registry.static_extend_seq_lens is None
             else steps.copy(
-                views.static_extend_seq_lens,
+                view(registry.static_extend_seq_lens, padded.requests),
                 "extend_seq_lens",
                 live.extend_seq_lens,
                 (rows.requests,),
@@ -1305,9 +1326,9 @@ class PrefillGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:259
             static_extend_prefix_lens=None
-            if views.static_extend_prefix_lens is None
+            if registry.static_extend_prefix_lens is None
             else steps.copy(
-                views.static_extend_prefix_lens,
+                view(registry.static_extend_prefix_lens, padded.requests),
                 "extend_prefix_lens",
                 live.extend_prefix_lens,
                 (rows.requests,),
@@ -1315,9 +1336,9 @@ class PrefillGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:262
             static_extend_start_loc=None
-            if views.static_extend_start_loc is None
+            if registry.static_extend_start_loc is None
             else steps.copy_present(
-                views.static_extend_start_loc,
+                view(registry.static_extend_start_loc, padded.requests),
                 "extend_start_loc",
                 live.extend_start_loc,
                 (rows.requests,),
@@ -1325,9 +1346,9 @@ class PrefillGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:265
             static_req_pool_indices=None
-            if views.static_req_pool_indices is None
+            if registry.static_req_pool_indices is None
             else steps.copy(
-                views.static_req_pool_indices,
+                view(registry.static_req_pool_indices, padded.requests),
                 "req_pool_indices",
                 live.req_pool_indices,
                 (rows.requests,),
@@ -1335,35 +1356,81 @@ class PrefillGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:268
             static_orig_seq_lens=None
-            if views.static_orig_seq_lens is None
+            if registry.static_orig_seq_lens is None
             else steps.copy_present(
-                views.static_orig_seq_lens, "orig_seq_lens", live.orig_seq_lens, (rows.requests,), 0
+                view(registry.static_orig_seq_lens, padded.requests),
+                "orig_seq_lens",
+                live.orig_seq_lens,
+                (rows.requests,),
+                0,
             ),
             # specs/sglang/slots.yaml:272
             static_seq_lens_cpu=None
-            if views.static_seq_lens_cpu is None
+            if registry.static_seq_lens_cpu is None
             else steps.copy_present(
-                views.static_seq_lens_cpu, "seq_lens_cpu", live.seq_lens_cpu, (rows.requests,), 0
+                view(registry.static_seq_lens_cpu, padded.requests),
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                (rows.requests,),
+                0,
             ),
             # specs/sglang/slots.yaml:275
-            prefix_starts=views.prefix_starts,
+            prefix_starts=None
+            if registry.prefix_starts is None
+            else view(
+                registry.prefix_starts,
+                max(present(config.prefix_chunks)),
+                present(config.full_prefill_max_req),
+            ),
             # specs/sglang/slots.yaml:278
-            prefix_seq_lens=views.prefix_seq_lens,
+            prefix_seq_lens=None
+            if registry.prefix_seq_lens is None
+            else view(
+                registry.prefix_seq_lens,
+                max(present(config.prefix_chunks)),
+                present(config.full_prefill_max_req),
+            ),
             # specs/sglang/slots.yaml:281
-            prefix_cu_seq_lens=views.prefix_cu_seq_lens,
+            prefix_cu_seq_lens=None
+            if registry.prefix_cu_seq_lens is None
+            else view(
+                registry.prefix_cu_seq_lens,
+                max(present(config.prefix_chunks)),
+                present(config.full_prefill_max_req) + 1,
+            ),
             # specs/sglang/slots.yaml:284
-            prefix_kv_indices=views.prefix_kv_indices,
+            prefix_kv_indices=None
+            if registry.prefix_kv_indices is None
+            else view(
+                registry.prefix_kv_indices,
+                max(present(config.prefix_chunks)),
+                present(config.full_prefill_max_req) * present(config.prefix_chunk_length),
+            ),
             # specs/sglang/slots.yaml:287
-            prefix_starts_cpu=views.prefix_starts_cpu,
+            prefix_starts_cpu=None
+            if registry.prefix_starts_cpu is None
+            else view(
+                registry.prefix_starts_cpu,
+                max(present(config.prefix_chunks)),
+                present(config.full_prefill_max_req),
+            ),
             # specs/sglang/slots.yaml:290
-            prefix_seq_lens_cpu=views.prefix_seq_lens_cpu,
+            prefix_seq_lens_cpu=None
+            if registry.prefix_seq_lens_cpu is None
+            else view(
+                registry.prefix_seq_lens_cpu,
+                max(present(config.prefix_chunks)),
+                present(config.full_prefill_max_req),
+            ),
             # specs/sglang/slots.yaml:293
-            static_input_embeds=views.static_input_embeds,
+            static_input_embeds=None
+            if registry.static_input_embeds is None
+            else view(registry.static_input_embeds, padded.tokens, config.hidden_size),
             # specs/sglang/slots.yaml:297
             static_mrope_positions=None
-            if views.static_mrope_positions is None
+            if registry.static_mrope_positions is None
             else steps.copy_present(
-                views.static_mrope_positions,
+                view(registry.static_mrope_positions, 3, padded.tokens),
                 "mrope_positions",
                 live.mrope_positions,
                 (3, rows.tokens),
@@ -1371,9 +1438,9 @@ class PrefillGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:301
             static_mamba_track_indices=None
-            if views.static_mamba_track_indices is None
+            if registry.static_mamba_track_indices is None
             else steps.copy_present(
-                views.static_mamba_track_indices,
+                view(registry.static_mamba_track_indices, padded.requests),
                 "mamba_track_indices",
                 live.mamba_track_indices,
                 (rows.requests,),
@@ -1381,9 +1448,9 @@ class PrefillGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:305
             static_mamba_track_mask=None
-            if views.static_mamba_track_mask is None
+            if registry.static_mamba_track_mask is None
             else steps.copy_present(
-                views.static_mamba_track_mask,
+                view(registry.static_mamba_track_mask, padded.requests),
                 "mamba_track_mask",
                 live.mamba_track_mask,
                 (rows.requests,),
@@ -1391,18 +1458,18 @@ class PrefillGraphTargetRunner:
             ),
             # specs/sglang/slots.yaml:308
             static_mamba_track_seqlens=None
-            if views.static_mamba_track_seqlens is None
+            if registry.static_mamba_track_seqlens is None
             else steps.copy_present(
-                views.static_mamba_track_seqlens,
+                view(registry.static_mamba_track_seqlens, padded.requests),
                 "mamba_track_seqlens",
                 live.mamba_track_seqlens,
                 (rows.requests,),
             ),
             # specs/sglang/slots.yaml:316
             num_token_non_padded=None
-            if views.num_token_non_padded is None
+            if registry.num_token_non_padded is None
             else steps.compute(
-                views.num_token_non_padded,
+                view(registry.num_token_non_padded, 1),
                 max(
                     0,
                     min(
