@@ -7,7 +7,7 @@ through them. The caller has checked everything before (`ullage_runtime.checks`)
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from torch import Tensor
 
@@ -17,8 +17,7 @@ Fill = int | float | bool
 """A constant for every padded row of a slot."""
 
 
-@dataclass(frozen=True, slots=True)
-class SlotLoad:
+class SlotLoad(NamedTuple):
     """What a load writes into one slot: a source into its live rows, and a constant around them.
 
     `view`: the slot at its padded shape, with the strides of its capacity. `live`: the extents of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 import torch
 from torch import Tensor
@@ -71,24 +71,33 @@ class _TorchLoad:
 
 def _copies(steps: Sequence[SlotLoad]) -> Iterator[Callable[[Sequence[Tensor]], None]]:
     """For each device what copies its heads, then what fills its tails."""
-    places = [at for at, step in enumerate(steps) if step.source is not None]
-    for device in dict.fromkeys(step.view.device for step in steps):
-        here = [step for step in steps if step.view.device == device]
-        heads = [step.head for step in here if step.source is not None]
-        taken = [at for at, place in enumerate(places) if steps[place].view.device == device]
-        if heads:
-            yield _copy(heads, None if len(taken) == len(places) else taken)
-        for fill, tails in _tails(here).items():
+    writes: dict[torch.device, _Writes] = {}
+    position = 0
+    for step in steps:
+        device = step.view.device
+        found = writes.get(device)
+        if found is None:
+            found = writes[device] = _Writes([], [], {})
+        if step.source is not None:
+            found.heads.append(step.head)
+            found.taken.append(position)
+            position += 1
+        if step.fill is not None and step.live != step.view.shape:
+            found.tails.setdefault(step.fill, []).extend(step.tails)
+    for found in writes.values():
+        if found.heads:
+            yield _copy(found.heads, None if len(found.taken) == position else found.taken)
+        for fill, tails in found.tails.items():
             yield _fill(tails, fill)
 
 
-def _tails(steps: Iterable[SlotLoad]) -> dict[Fill, list[Tensor]]:
-    """All tails by what they are filled with; zeros of any kind are one, as they are in memory."""
-    found: dict[Fill, list[Tensor]] = {}
-    for step in steps:
-        if step.fill is not None:
-            found.setdefault(step.fill, []).extend(step.tails)
-    return {fill: tails for fill, tails in found.items() if tails}
+class _Writes(NamedTuple):
+    """What is written on one device: heads from the sources at `taken`, and tails by their fill,
+    where zeros of any kind are one, as they are in memory."""
+
+    heads: list[Tensor]
+    taken: list[int]
+    tails: dict[Fill, list[Tensor]]
 
 
 def _copy(heads: list[Tensor], taken: list[int] | None) -> Callable[[Sequence[Tensor]], None]:

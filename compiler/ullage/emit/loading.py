@@ -34,7 +34,6 @@ class GroupView:
     doc: str
     modes: tuple[str, ...]
     slots: tuple[SlotLoad, ...]
-    absent: tuple[str, ...]
     unloaded: tuple[str, ...]
     extents: tuple[str, ...]
     knows: bool
@@ -114,13 +113,11 @@ class Loading:
             ).load()
             for slot in loaded
         )
-        fields = [self.runner.field(slot.name) for slot in absent]
         return GroupView(
             group_name(modes, self.runner),
             docstring((f"The slots of {', '.join(mode.name for mode in modes)}.",), indent=8),
             tuple(mode.name for mode in modes),
             slots,
-            tuple(fields),
             tuple(
                 f"self.registry.{self.runner.field(each.name)}" for each in absent if not each.kept
             ),

@@ -23,11 +23,14 @@ from ullage.spec.chains import chain_of, serving_by_mode
 from ullage.spec.model import Axis, Carried, Mode, Parameter, Runner, Slot, Spec, Transform
 
 FIELDS_RESERVED = (
-    *("allocate", "arenas", "has_padding", "layout", "mode", "of", "regions", "self", "slots"),
+    *("allocate", "arenas", "has_padding", "layout", "live", "mode", "of", "padded", "regions"),
+    *("self", "slots"),
 )
 """What batches and registries have besides slots, carried fields and extents."""
 
-AXES_RESERVED = ("brought", "count", "has_padding", "index", "mode", "of", "self")
+AXES_RESERVED = (
+    *("brought", "count", "has_padding", "index", "live", "mode", "of", "padded", "self"),
+)
 """What batches, capacities and tuples of rows have besides axes."""
 
 
@@ -145,7 +148,17 @@ class EngineModel:
     @cached_property
     def runners(self) -> tuple[RunnerModel, ...]:
         """Every runner of every worker, with classes that nothing else is called."""
-        taken = {*IMPORTED, "Config", "Extents", "LiveBatch", "Mode", "Offer", "Rows", "Worker"}
+        taken = {
+            *IMPORTED,
+            "Config",
+            "Extents",
+            "LiveBatch",
+            "LoadedBatch",
+            "Mode",
+            "Offer",
+            "Rows",
+        }
+        taken |= {"Worker"}
         taken |= set(self.settings.enum_classes)
         problems = {each.name: each for each in self.analysis.problem.runners}
         declared = {each.name: each for each in self.spec.runners}

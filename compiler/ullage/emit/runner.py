@@ -78,7 +78,6 @@ class RunnerEmitter:
             doc=docstring(
                 (sentence(runner.runner.doc or runner.title), f"The {runner.title}."), indent=4
             ),
-            axes=[engine.axis(axis.name) for axis in engine.axes],
             differ=differ(engine, "rows", "padded"),
             extents_class=extents_class(runner),
             own_extents=runner.own_extents,
@@ -98,7 +97,6 @@ class RunnerEmitter:
             seen=list(seen_of(runner)),
             exchanging=list(exchanging_modes(runner)),
             groups=groups,
-            slots=[runner.field(slot.name) for slot in runner.slots],
             carried=[
                 (runner.field(each.name), engine.live_field(each.source).name)
                 for each in runner.carried

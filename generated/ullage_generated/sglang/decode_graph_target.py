@@ -1804,26 +1804,8 @@ class DecodeGraphTargetRunner:
         steps = LoadSteps()
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
-            live_requests=rows.requests,
-            requests=padded.requests,
-            live_tokens=rows.tokens,
-            tokens=padded.tokens,
-            live_graph_requests=rows.graph_requests,
-            graph_requests=padded.graph_requests,
-            live_graph_tokens=rows.graph_tokens,
-            graph_tokens=padded.graph_tokens,
-            live_split_tokens=rows.split_tokens,
-            split_tokens=padded.split_tokens,
-            live_first_tokens=rows.first_tokens,
-            first_tokens=padded.first_tokens,
-            live_second_tokens=rows.second_tokens,
-            second_tokens=padded.second_tokens,
-            live_context_tokens=rows.context_tokens,
-            context_tokens=padded.context_tokens,
-            live_proxy_tokens=rows.proxy_tokens,
-            proxy_tokens=padded.proxy_tokens,
-            live_gathered_tokens=rows.gathered_tokens,
-            gathered_tokens=padded.gathered_tokens,
+            live=rows,
+            padded=padded,
             # specs/sglang/backends/flashinfer.yaml:67
             flashinfer_workspace=None
             if registry.flashinfer_workspace is None
@@ -2277,14 +2259,6 @@ class DecodeGraphTargetRunner:
                 config.attention_heads,
                 present(config.triton_kv_splits),
             ),
-            aux_hidden_states=None,
-            custom_mask=None,
-            linear_next_token=None,
-            linear_next_sibling=None,
-            linear_parent=None,
-            tree_page_table=None,
-            tree_cache_seqlens=None,
-            tree_window_page_table=None,
             input_embeds=live.input_embeds,
         )
         return LoadPlan(batch, steps, self._writer, carried=CARRIED)
@@ -2873,26 +2847,8 @@ class DecodeGraphTargetRunner:
         steps = LoadSteps()
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
-            live_requests=rows.requests,
-            requests=padded.requests,
-            live_tokens=rows.tokens,
-            tokens=padded.tokens,
-            live_graph_requests=rows.graph_requests,
-            graph_requests=padded.graph_requests,
-            live_graph_tokens=rows.graph_tokens,
-            graph_tokens=padded.graph_tokens,
-            live_split_tokens=rows.split_tokens,
-            split_tokens=padded.split_tokens,
-            live_first_tokens=rows.first_tokens,
-            first_tokens=padded.first_tokens,
-            live_second_tokens=rows.second_tokens,
-            second_tokens=padded.second_tokens,
-            live_context_tokens=rows.context_tokens,
-            context_tokens=padded.context_tokens,
-            live_proxy_tokens=rows.proxy_tokens,
-            proxy_tokens=padded.proxy_tokens,
-            live_gathered_tokens=rows.gathered_tokens,
-            gathered_tokens=padded.gathered_tokens,
+            live=rows,
+            padded=padded,
             # specs/sglang/backends/flashinfer.yaml:67
             flashinfer_workspace=None
             if registry.flashinfer_workspace is None
@@ -3959,26 +3915,8 @@ class DecodeGraphTargetRunner:
         steps = LoadSteps()
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
-            live_requests=rows.requests,
-            requests=padded.requests,
-            live_tokens=rows.tokens,
-            tokens=padded.tokens,
-            live_graph_requests=rows.graph_requests,
-            graph_requests=padded.graph_requests,
-            live_graph_tokens=rows.graph_tokens,
-            graph_tokens=padded.graph_tokens,
-            live_split_tokens=rows.split_tokens,
-            split_tokens=padded.split_tokens,
-            live_first_tokens=rows.first_tokens,
-            first_tokens=padded.first_tokens,
-            live_second_tokens=rows.second_tokens,
-            second_tokens=padded.second_tokens,
-            live_context_tokens=rows.context_tokens,
-            context_tokens=padded.context_tokens,
-            live_proxy_tokens=rows.proxy_tokens,
-            proxy_tokens=padded.proxy_tokens,
-            live_gathered_tokens=rows.gathered_tokens,
-            gathered_tokens=padded.gathered_tokens,
+            live=rows,
+            padded=padded,
             # specs/sglang/backends/flashinfer.yaml:67
             flashinfer_workspace=None
             if registry.flashinfer_workspace is None
@@ -4426,15 +4364,6 @@ class DecodeGraphTargetRunner:
                 config.attention_heads,
                 present(config.triton_kv_splits),
             ),
-            verify_mask=None,
-            aux_hidden_states=None,
-            custom_mask=None,
-            linear_next_token=None,
-            linear_next_sibling=None,
-            linear_parent=None,
-            tree_page_table=None,
-            tree_cache_seqlens=None,
-            tree_window_page_table=None,
             input_embeds=live.input_embeds,
         )
         return LoadPlan(batch, steps, self._writer, carried=CARRIED)
@@ -5003,26 +4932,8 @@ class DecodeGraphTargetRunner:
         steps = LoadSteps()
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
-            live_requests=rows.requests,
-            requests=padded.requests,
-            live_tokens=rows.tokens,
-            tokens=padded.tokens,
-            live_graph_requests=rows.graph_requests,
-            graph_requests=padded.graph_requests,
-            live_graph_tokens=rows.graph_tokens,
-            graph_tokens=padded.graph_tokens,
-            live_split_tokens=rows.split_tokens,
-            split_tokens=padded.split_tokens,
-            live_first_tokens=rows.first_tokens,
-            first_tokens=padded.first_tokens,
-            live_second_tokens=rows.second_tokens,
-            second_tokens=padded.second_tokens,
-            live_context_tokens=rows.context_tokens,
-            context_tokens=padded.context_tokens,
-            live_proxy_tokens=rows.proxy_tokens,
-            proxy_tokens=padded.proxy_tokens,
-            live_gathered_tokens=rows.gathered_tokens,
-            gathered_tokens=padded.gathered_tokens,
+            live=rows,
+            padded=padded,
             # specs/sglang/backends/flashinfer.yaml:67
             flashinfer_workspace=None
             if registry.flashinfer_workspace is None
@@ -5471,15 +5382,6 @@ class DecodeGraphTargetRunner:
                 config.attention_heads,
                 present(config.triton_kv_splits),
             ),
-            verify_mask=None,
-            aux_hidden_states=None,
-            custom_mask=None,
-            linear_next_token=None,
-            linear_next_sibling=None,
-            linear_parent=None,
-            tree_page_table=None,
-            tree_cache_seqlens=None,
-            tree_window_page_table=None,
             input_embeds=live.input_embeds,
         )
         return LoadPlan(batch, steps, self._writer, carried=CARRIED)
@@ -6050,26 +5952,8 @@ class DecodeGraphTargetRunner:
         steps = LoadSteps()
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
-            live_requests=rows.requests,
-            requests=padded.requests,
-            live_tokens=rows.tokens,
-            tokens=padded.tokens,
-            live_graph_requests=rows.graph_requests,
-            graph_requests=padded.graph_requests,
-            live_graph_tokens=rows.graph_tokens,
-            graph_tokens=padded.graph_tokens,
-            live_split_tokens=rows.split_tokens,
-            split_tokens=padded.split_tokens,
-            live_first_tokens=rows.first_tokens,
-            first_tokens=padded.first_tokens,
-            live_second_tokens=rows.second_tokens,
-            second_tokens=padded.second_tokens,
-            live_context_tokens=rows.context_tokens,
-            context_tokens=padded.context_tokens,
-            live_proxy_tokens=rows.proxy_tokens,
-            proxy_tokens=padded.proxy_tokens,
-            live_gathered_tokens=rows.gathered_tokens,
-            gathered_tokens=padded.gathered_tokens,
+            live=rows,
+            padded=padded,
             # specs/sglang/backends/flashinfer.yaml:67
             flashinfer_workspace=None
             if registry.flashinfer_workspace is None
@@ -6522,14 +6406,6 @@ class DecodeGraphTargetRunner:
                 config.attention_heads,
                 present(config.triton_kv_splits),
             ),
-            verify_mask=None,
-            custom_mask=None,
-            linear_next_token=None,
-            linear_next_sibling=None,
-            linear_parent=None,
-            tree_page_table=None,
-            tree_cache_seqlens=None,
-            tree_window_page_table=None,
             input_embeds=live.input_embeds,
         )
         return LoadPlan(batch, steps, self._writer, carried=CARRIED)
@@ -7102,26 +6978,8 @@ class DecodeGraphTargetRunner:
         steps = LoadSteps()
         batch = DecodeGraphTargetBatch(
             mode=live.mode,
-            live_requests=rows.requests,
-            requests=padded.requests,
-            live_tokens=rows.tokens,
-            tokens=padded.tokens,
-            live_graph_requests=rows.graph_requests,
-            graph_requests=padded.graph_requests,
-            live_graph_tokens=rows.graph_tokens,
-            graph_tokens=padded.graph_tokens,
-            live_split_tokens=rows.split_tokens,
-            split_tokens=padded.split_tokens,
-            live_first_tokens=rows.first_tokens,
-            first_tokens=padded.first_tokens,
-            live_second_tokens=rows.second_tokens,
-            second_tokens=padded.second_tokens,
-            live_context_tokens=rows.context_tokens,
-            context_tokens=padded.context_tokens,
-            live_proxy_tokens=rows.proxy_tokens,
-            proxy_tokens=padded.proxy_tokens,
-            live_gathered_tokens=rows.gathered_tokens,
-            gathered_tokens=padded.gathered_tokens,
+            live=rows,
+            padded=padded,
             # specs/sglang/backends/flashinfer.yaml:67
             flashinfer_workspace=None
             if registry.flashinfer_workspace is None
@@ -7607,7 +7465,6 @@ class DecodeGraphTargetRunner:
                 config.attention_heads,
                 present(config.triton_kv_splits),
             ),
-            custom_mask=None,
             input_embeds=live.input_embeds,
         )
         return LoadPlan(batch, steps, self._writer, carried=CARRIED)
