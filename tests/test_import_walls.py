@@ -85,6 +85,10 @@ def test_the_runtime_does_without_the_compiler_and_its_libraries(package: str) -
     assert violations(f"runtime/{package}", COMPILER_ONLY) == []
 
 
+def test_the_runtime_knows_engines_by_their_attributes_alone() -> None:
+    assert violations("runtime/ullage_runtime", {"sglang", "ullage_generated", "ullage_demo"}) == []
+
+
 def test_the_door_is_there_and_leads_to_the_demo_alone() -> None:
     assert imported((ROOT / DOOR).read_text()) & RUNTIME_ONLY == {"ullage_demo"}
 
