@@ -118,8 +118,14 @@ class BatchAdapter(Generic[BatchT, LiveT]):
         self._runner = runner
         self._make_live = make_live
         self._attribute_of = naming.attribute_of
-        self._fields = tuple(_live_fields(make_live))
-        self._read = values_of([naming.attribute_of(name) for name in self._fields], lenient=True)
+        paths = {name: naming.attribute_of(name) for name in _live_fields(make_live)}
+        # Those behind a dot apart, since reading them is slower.
+        groups = [
+            [name for name in paths if ("." in paths[name]) is held] for held in (False, True)
+        ]
+        self._reads = tuple(
+            (group, values_of([paths[name] for name in group], lenient=True)) for group in groups
+        )
         self._exposed = tuple(_exposed(runner.registry, naming))
 
     def of(self, mode: Enum) -> ModeLoader[BatchT]:
@@ -141,8 +147,12 @@ class BatchAdapter(Generic[BatchT, LiveT]):
         return with_attributes(batch, views), SeenBatch(plan, batch, self._attribute_of, views)
 
     def _live(self, batch: BatchT, mode: Enum, beside: Mapping[str, Tensor]) -> LiveT:
-        read = zip(self._fields, self._read(batch), strict=True)
-        given = {name: value for name, value in read if value is not None}
+        given = {
+            name: value
+            for names, read in self._reads
+            for name, value in zip(names, read(batch), strict=True)
+            if value is not None
+        }
         given.update(beside)
         return self._make_live(mode=mode, **given)
 
