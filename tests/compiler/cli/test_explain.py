@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.command_line import Run
-from support.shared import SGLANG, sglang, shared_cache
+from support.sglang_parts import eager_part
 from support.tank import write_tank
 from ullage.bound.problem import Domain, Variable
 from ullage.commands.readable import readable
@@ -62,12 +62,8 @@ def test_a_transform_that_changes_nothing_repeats_no_formula(ullage: Run) -> Non
 
 
 @pytest.mark.slow
-def test_an_idle_rank_shows_only_what_its_extent_rests_on(
-    ullage: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sglang()  # so that the command finds the derivation of the session
-    monkeypatch.setenv("ULLAGE_CACHE_DIR", str(shared_cache()))
-    arguments = ("explain", str(SGLANG), "eager_draft.requests")
+def test_an_idle_rank_shows_only_what_its_extent_rests_on(ullage: Run) -> None:
+    arguments = ("explain", str(eager_part(Path("part"))), "eager_draft.requests")
     shown = ullage(*arguments).out
     assert ", 0)" not in shown
     assert "requests@eagle_draft.2" not in shown
