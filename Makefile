@@ -13,7 +13,9 @@ ARGS   ?=
 # editable install points here). Same checksum, nothing to do; another one, pip runs again.
 STAMP  := $(VENV)/installed-$(shell { echo "$(CURDIR)"; cat pyproject.toml constraints.txt; } | cksum | tr ' ' '-')
 
-# Two test processes share the cores; torch would otherwise start one thread per core in each.
+# Two test processes share the cores; torch would otherwise start one thread per core in each. The
+# process that is done first takes over half of what the other one has left.
+PYTEST := $(PY) -m pytest -n 2 --dist worksteal
 test test-fast: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
@@ -57,10 +59,10 @@ demo-dp: compile  ## the demo on two data-parallel ranks
 	$(PY) -m ullage_demo.data_parallel $(ARGS)
 
 test: install  ## run the tests
-	$(PY) -m pytest -n 2 $(ARGS)
+	$(PYTEST) $(ARGS)
 
 test-fast: install  ## run the tests that take no more than a few seconds each
-	$(PY) -m pytest -n 2 -m "not slow" $(ARGS)
+	$(PYTEST) -m "not slow" $(ARGS)
 
 lint: install  ## ruff and mypy
 	$(PY) -m ruff check .

@@ -110,10 +110,12 @@ def test_what_is_generated_is_formatted_and_has_nothing_to_lint(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_what_is_generated_is_strictly_typed(tmp_path: Path) -> None:
+def test_what_is_generated_is_strictly_typed(tmp_path: Path, pytestconfig: pytest.Config) -> None:
+    """What is found about torch is kept from run to run, as mypy does it."""
     folder = write_package(tmp_path / "packages", all_files())
     options = ("--strict", "--warn-unreachable", "--config-file", os.devnull)
-    cache = ("--cache-dir", str(tmp_path / "cache"))
+    kept = getattr(pytestconfig, "cache", None)  # pytest may be told to have none
+    cache = ("--cache-dir", str(tmp_path / "cache" if kept is None else kept.mkdir("mypy")))
     done = subprocess.run(
         [sys.executable, "-m", "mypy", *options, *cache, "sglang", *ENGINES],
         cwd=folder,
