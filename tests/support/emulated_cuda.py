@@ -1,4 +1,4 @@
-"""Kernels for tests: built by g++, where a launch is a loop and host memory the device, or by nvcc."""
+"""Kernels for tests, built by nvcc, or by g++: a launch is a loop, and host memory the device."""
 
 from __future__ import annotations
 

@@ -15,6 +15,9 @@ from typing import Final
 HEADERS: Final = Path(__file__).parent / "include"
 """The headers that generated kernels include."""
 
+USUAL: Final = Path("/usr/local/cuda/bin/nvcc")
+"""Where the compiler is if nothing says so."""
+
 
 class BuildError(Exception):
     """A kernel cannot be had on this machine; the message says why."""
@@ -55,8 +58,7 @@ class Compiler:
         homes = [environment[name] for name in ("CUDA_HOME", "CUDA_PATH") if environment.get(name)]
         named = [Path(home, "bin", "nvcc") for home in homes]
         on_path = shutil.which("nvcc", path=environment.get("PATH", os.defpath))
-        usual = Path("/usr/local/cuda/bin/nvcc")
-        for each in (*named, *([Path(on_path)] if on_path else []), usual):
+        for each in (*named, *([Path(on_path)] if on_path else []), USUAL):
             if os.access(each, os.X_OK):
                 return cls(each, _version_of(each))
         return None
