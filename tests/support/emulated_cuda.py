@@ -55,13 +55,11 @@ class Kernel:
 
     @classmethod
     def built(cls, source: Path, device: str, folder: Path) -> Kernel:
-        """For `cuda` by nvcc, for `cpu` by g++; kept below `folder`."""
+        """For `cuda` by nvcc, kept as for everybody; for `cpu` by g++, kept below `folder`."""
         if device == "cpu":
             return cls(device, opened(kernel_library(source, "9.0", environment=emulating(folder))))
         major, minor = torch.cuda.get_device_capability()
-        environment = {**os.environ, "ULLAGE_CACHE_DIR": str(folder), "ULLAGE_NO_CACHE": "0"}
-        library = kernel_library(source, f"{major}.{minor}", environment=environment)
-        return cls(device, opened(library))
+        return cls(device, opened(kernel_library(source, f"{major}.{minor}")))
 
     def writer(self, loaded: Loaded) -> CudaWriter:
         """The writer of these slots."""

@@ -186,8 +186,8 @@ class TorchWriter:
     """A writer of the definition itself."""
 
     def prepare(self, steps: Sequence[SlotLoad], sources: Sequence[Tensor]) -> PreparedLoad:
-        def load(given: Sequence[Tensor]) -> bool:
-            remaining = iter(given)
+        def load(sources: Sequence[Tensor]) -> bool:
+            remaining = iter(sources)
             for step in steps:
                 load_one(step, None if step.source is None else next(remaining))
             return True

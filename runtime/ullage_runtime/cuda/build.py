@@ -2,7 +2,7 @@
 
 A library's name holds a digest of everything that it follows from, so that nothing is ever stale.
 Whoever builds holds a lock, writes aside and renames: others see a whole library or none, also
-after a build that was killed.
+after a build that was killed. The lock is the compiler's too, which may outlive who called it.
 """
 
 from __future__ import annotations
@@ -115,13 +115,19 @@ def _build(
     compiler: Compiler, source: Path, library: Path, architecture: str, interface: Interface
 ) -> None:
     library.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _locked(library.with_suffix(".lock")):
+    with _locked(library.with_suffix(".lock")) as lock:
         if library.is_file():  # another process was faster
             return
         aside = library.with_suffix(".partial")  # of a build that was killed, if it is there
         command = compiler.arguments(source, aside, architecture, interface)
         done = subprocess.run(
-            command, capture_output=True, text=True, check=False, errors="replace"
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            errors="replace",
+            pass_fds=(lock,),
         )
         if done.returncode != 0:
             aside.unlink(missing_ok=True)
@@ -130,11 +136,11 @@ def _build(
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Be the only builder of a library; the lock ends with the process that holds it."""
+def _locked(path: Path) -> Iterator[int]:
+    """Be the only builder of a library; the lock ends with the last process that has it open."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+        yield handle
     finally:
         os.close(handle)

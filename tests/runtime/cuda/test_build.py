@@ -47,9 +47,7 @@ class Workshop:
         bin_folder = folder / "cuda" / "bin"
         bin_folder.mkdir(parents=True)
         compiler = bin_folder / "nvcc"
-        compiler.write_text(
-            COMPILER.format(python=sys.executable, status=status, seconds=seconds)
-        )
+        compiler.write_text(COMPILER.format(python=sys.executable, status=status, seconds=seconds))
         compiler.chmod(0o755)
         (bin_folder / "version").write_text("release 1")
         kernels = folder / "package" / "kernels"
@@ -126,27 +124,32 @@ def test_many_builders_at_once_build_once(tmp_path: Path) -> None:
 
 
 def test_a_build_that_was_killed_leaves_nothing_that_others_take(tmp_path: Path) -> None:
-    workshop = Workshop.of(tmp_path, seconds=30.0)
-    program = (
-        "import sys, pathlib; from ullage_runtime.cuda.build import kernel_library\n"
-        "from ullage_runtime.cuda.toolchain import Interface\n"
-        "kernel, home, cache = sys.argv[1:]\n"
-        "kernel_library(pathlib.Path(kernel), '9.0', interface=Interface((), pathlib.Path('l'), 'v'),"
-        " environment={'CUDA_HOME': home, 'PATH': '', 'ULLAGE_CACHE_DIR': cache})"
-    )
-    arguments = [str(workshop.kernel), str(tmp_path / "cuda"), str(tmp_path)]
-    builder = subprocess.Popen([sys.executable, "-c", program, *arguments])
+    workshop = Workshop.of(tmp_path, seconds=2.0)
+    builder = start_building(workshop)
     folder = tmp_path / "kernels"
     while not (folder.exists() and list(folder.glob("*.partial"))):
         assert builder.poll() is None
     builder.kill()
     builder.wait()
-    assert not list(folder.glob("*.so"))
-    text = COMPILER.format(python=sys.executable, status=0, seconds=0)
-    (tmp_path / "cuda" / "bin" / "nvcc").write_text(text)
-    workshop = replace(workshop, interface=Interface((), Path("l"), "v"))
+    assert not list(folder.glob("*.so")), "its compiler goes on, and must not be mixed up with"
     assert workshop.library().read_text() == "whole library"
+    assert workshop.calls == 2
     assert not list(folder.glob("*.partial"))
+
+
+def start_building(workshop: Workshop) -> subprocess.Popen[bytes]:
+    """Another process that makes the library of the workshop."""
+    program = (
+        "import sys, pathlib; from ullage_runtime.cuda.build import kernel_library\n"
+        "from ullage_runtime.cuda.toolchain import Interface\n"
+        "kernel, home, cache, headers, library, version = sys.argv[1:]\n"
+        "environment = {'CUDA_HOME': home, 'PATH': '', 'ULLAGE_CACHE_DIR': cache}\n"
+        "interface = Interface((pathlib.Path(headers),), pathlib.Path(library), version)\n"
+        "kernel_library(pathlib.Path(kernel), '9.0', interface=interface, environment=environment)"
+    )
+    interface, folder = workshop.interface, workshop.folder
+    arguments = [workshop.kernel, folder / "cuda", folder, *interface.includes, interface.library]
+    return subprocess.Popen([sys.executable, "-c", program, *arguments, interface.version])
 
 
 def test_what_the_compiler_says_is_told_and_nothing_is_kept(tmp_path: Path) -> None:
