@@ -158,11 +158,11 @@ def device_microseconds(way: Way) -> float:
     return round(median(times), 2)
 
 
-def empty_launch() -> Callable[..., object]:
+def empty_launch() -> Load:
     major, minor = torch.cuda.get_device_capability()
     source = Path(__file__).with_name("empty.cu")
     launch = cast(Load, opened(kernel_library(source, f"{major}.{minor}"))(0))
-    launch.release_gil = False
+    launch.release_gil = False  # as that of a load
     return launch
 
 
@@ -173,24 +173,20 @@ class NoWriter:
         raise NotImplementedError
 
 
-def measured(shape: Shape, empty: Callable[..., object]) -> dict[str, object]:
+def measured(shape: Shape, empty: Load) -> dict[str, object]:
     bench = Bench(shape)
     writer = writer_for(KERNEL, bench.regions, NoWriter())
     if not isinstance(writer, CudaWriter):
         raise SystemExit("there is no kernel")
     steps, sources = bench.steps, bench.sources
     load = writer.prepare(steps, sources)
-    other = [torch.empty(0, device="cuda"), *sources[1:]]
+    other = [*sources[:-1], torch.empty(0, device="cuda")]
     graph = captured(lambda: load(sources))
-    one = sources[0]
-
-    def without_gradients() -> None:
-        load(sources)
-
+    none: list[Tensor] = []
     ways: dict[str, Way] = {
         "prepared load": lambda: load(sources),
-        "empty launch, one tensor": lambda: empty(one),
-        "empty launch, all tensors": lambda: empty(*sources),
+        "empty launch": lambda: empty(id(none)),
+        "empty launch, tensors described": lambda: empty(id(sources)),
         "refused load": lambda: load(other),
         "graph replay of the load": graph.replay,
         "torch, slot by slot": bench.by_torch,
@@ -199,11 +195,9 @@ def measured(shape: Shape, empty: Callable[..., object]) -> dict[str, object]:
     for name in ("prepared load", "graph replay of the load", "prepare and load"):
         bench.require_same(ways[name])
     times = host_microseconds(ways)
-    with torch.inference_mode():
-        times |= host_microseconds({"prepared load, inference mode": without_gradients})
     on_device = {
         "load": device_microseconds(lambda: load(sources)),
-        "empty": device_microseconds(lambda: empty(one)),
+        "empty": device_microseconds(lambda: empty(id(none))),
         "torch, slot by slot": device_microseconds(bench.by_torch),
     }
     return {"sources": len(sources), "host_us": times, "device_us": on_device}

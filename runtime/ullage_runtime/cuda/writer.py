@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ullage_runtime.arena_regions import Regions, addresses_of
 from ullage_runtime.cuda.build import BuildError, kernel_library
-from ullage_runtime.cuda.library import Open, opened
+from ullage_runtime.cuda.library import Load, Open, opened
 from ullage_runtime.load_plan import PreparedLoad, SlotLoad, Writer
 from ullage_runtime.loader import Fill
 
@@ -24,18 +24,17 @@ def writer_for(kernel: Path, regions: Regions, otherwise: Writer) -> Writer:
 
     `kernel`: the generated source; `regions`: of the runner. `otherwise` writes slots on the host
     in any case. The first call on a machine builds the kernel, which takes seconds; why there is
-    none is said in the log. RuntimeError if the device refuses the kernel.
+    none is said in the log. LaunchError if the device refuses the kernel.
     """
     device = regions.compute.shared.arena.device
     if device.type != "cuda":
         return otherwise
     major, minor = torch.cuda.get_device_capability(device)
     try:
-        library = kernel_library(kernel, f"{major}.{minor}")
+        return CudaWriter(opened(kernel_library(kernel, f"{major}.{minor}")), regions, otherwise)
     except BuildError as error:
         _LOG.warning("%s is loaded by torch, slot by slot: %s", kernel.stem, error)
         return otherwise
-    return CudaWriter(opened(library), regions, otherwise)
 
 
 class CudaWriter:
@@ -49,7 +48,7 @@ class CudaWriter:
         device = regions.compute.shared.arena.device
         ranges = (addresses_of(arena.storage) for arena in regions.arenas)
         addresses = (address for each in ranges for address in each)
-        self._device = device
+        self._is_cpu = device.type == "cpu"  # where tests run the kernel
         self._prepare = open_kernel(device.index or 0, *addresses)
         self._host = host
 
@@ -61,50 +60,40 @@ class CudaWriter:
         """
         # A source that lies on the host for a slot on the device would be staged here: a step of
         # its own that copies through pinned memory, before the kernel reads it.
-        pairs = tuple(_with_sources(steps, sources))
-        arguments = [argument for step, source in pairs for argument in _arguments(step, source)]
-        load = self._prepare(*arguments)
-        load.release_gil = False  # a launch is shorter than handing the lock over
-        hosted = [
-            (step, source) for step, source in pairs if step.view.device.type != self._device.type
-        ]
-        device_load = _DeviceLoad(load, pairs, self._device)
+        _require_counted(steps, sources)
+        views = [step.view for step in steps]
+        numbers = [number for step in steps for number in _numbers(step)]
+        load = self._prepare(id(views), id(sources), *numbers)
+        load.release_gil = False  # it looks at Python objects
+        device_load = _DeviceLoad(load, views, sources)
+        hosted = [step for step in steps if step.view.is_cpu is not self._is_cpu]
         if not hosted:
             return device_load
-        host_sources = [source for _, source in hosted if source is not None]
-        host_load = self._host.prepare([step for step, _ in hosted], host_sources)
-        return _MixedLoad(device_load, host_load, tuple(_positions(pairs, self._device)))
+        positions = [i for i, each in enumerate(sources) if each.is_cpu is not self._is_cpu]
+        host_load = self._host.prepare(hosted, [sources[i] for i in positions])
+        return _MixedLoad(device_load, host_load, positions)
 
 
 class _DeviceLoad:
-    """Looks at all sources, and writes the slots on the device."""
+    """Looks at all sources, and writes the slots on the device.
 
-    def __init__(
-        self,
-        load: Callable[..., bool],
-        pairs: Sequence[tuple[SlotLoad, Tensor | None]],
-        device: torch.device,
-    ) -> None:
+    `views`: which the kernel has only the addresses of.
+    """
+
+    __slots__ = ("_floating", "_load", "_views")
+
+    def __init__(self, load: Load, views: Sequence[Tensor], sources: Sequence[Tensor]) -> None:
         self._load = load
-        self._views = [step.view for step, _ in pairs]  # the kernel knows but their addresses
-        sources = [source for _, source in pairs if source is not None]
-        # A negative view has the bytes of the positive one: only torch can tell.
+        self._views = views
+        # Whole numbers neither have gradients nor negative views, which only torch can tell.
         self._floating = [i for i, each in enumerate(sources) if each.is_floating_point()]
-        streamed = any(source.device.type == device.type for source in sources)
-        self._stream_of = [] if streamed else [torch.empty(0, device=device)]
 
     def __call__(self, sources: Sequence[Tensor]) -> bool:
-        if torch.is_grad_enabled():
-            for each in sources:
-                if each.requires_grad:
-                    return False
         for position in self._floating:
-            if sources[position].is_neg():
+            source = sources[position]
+            if source.is_neg() or (source.requires_grad and torch.is_grad_enabled()):
                 return False
-        try:
-            return self._load(*sources, *self._stream_of)
-        except RuntimeError:  # of tensors without an address, such as sparse and nested ones
-            return False
+        return self._load(id(sources))
 
 
 class _MixedLoad:
@@ -113,10 +102,8 @@ class _MixedLoad:
     `positions`: of the sources for the host.
     """
 
-    def __init__(
-        self, device: PreparedLoad, host: PreparedLoad, positions: tuple[int, ...]
-    ) -> None:
-        self._device = device
+    def __init__(self, device: PreparedLoad, host: PreparedLoad, positions: Sequence[int]) -> None:
+        self._is_cpu = device.type == "cpu"  # where tests run the kernel
         self._host = host
         self._positions = positions
 
@@ -125,43 +112,28 @@ class _MixedLoad:
         return self._device(sources) and self._host([sources[i] for i in self._positions])
 
 
-def _with_sources(
-    steps: Iterable[SlotLoad], sources: Iterable[Tensor]
-) -> Iterator[tuple[SlotLoad, Tensor | None]]:
-    """Each step with its source. ValueError if there are more or fewer sources than steps take."""
-    given = iter(sources)
-    for step in steps:
-        source = None if step.source is None else next(given, None)
-        if source is None and step.source is not None:
-            raise ValueError(f"There is no source for {step.source}.")
-        yield step, source
-    if next(given, None) is not None:
-        raise ValueError("There are more sources than steps that take one.")
+def _require_counted(steps: Iterable[SlotLoad], sources: Sequence[Tensor]) -> None:
+    """ValueError if there are more or fewer sources than steps take."""
+    wanted = sum(step.source is not None for step in steps)
+    if wanted != len(sources):
+        raise ValueError(f"There are {len(sources)} sources, and the steps take {wanted}.")
 
 
-def _positions(
-    pairs: Iterable[tuple[SlotLoad, Tensor | None]], device: torch.device
-) -> Iterator[int]:
-    taking = (step for step, source in pairs if source is not None)
-    for position, step in enumerate(taking):
-        if step.view.device.type != device.type:
-            yield position
-
-
-def _arguments(step: SlotLoad, source: Tensor | None) -> Iterator[object]:
-    """A step as the kernel's `prepare` reads it: a view, numbers, and a source if there is one."""
-    yield step.view
-    yield from step.live or (0,) * step.view.dim()
-    yield step.fill is not None
-    yield 0 if step.fill is None else _bits(step.fill, step.view.dtype, str(step.fill))
-    yield source is not None
-    if source is not None:
-        yield source
+def _numbers(step: SlotLoad) -> tuple[int, ...]:
+    """A step as the kernel's `prepare` reads it."""
+    view, fill = step.view, step.fill
+    live = step.live or (0,) * view.dim()
+    sourced = step.source is not None
+    if fill is None:
+        return *live, False, 0, sourced
+    # 0.0 equals -0.0, and has other bits.
+    bits = _bits(fill, view.dtype, "" if isinstance(fill, int) else str(fill))
+    return *live, True, bits, sourced
 
 
 @lru_cache(maxsize=1024)
 def _bits(fill: Fill, dtype: torch.dtype, spelled: str) -> int:
-    """The bits of one element that torch has filled. `spelled`: 0.0 equals -0.0, in other bits."""
+    """The bits of one element that torch has filled. `spelled`: tells apart what is equal."""
     element = torch.full((1,), fill, dtype=dtype)
     return int(element.view(_WHOLE[dtype.itemsize]).item())
 

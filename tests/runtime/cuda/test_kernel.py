@@ -107,8 +107,8 @@ def test_sources_and_steps_that_do_not_go_together_are_refused(kernel: Kernel) -
     loaded = Loaded([PLAIN], kernel.device)
     writer = kernel.writer(loaded)
     (source,) = loaded.sources
-    for wrong, words in (([], "no source for"), ([source] * 2, "more sources")):
-        with pytest.raises(ValueError, match=words):
+    for wrong in ([], [source] * 2):
+        with pytest.raises(ValueError, match="the steps take 1"):
             writer.prepare(loaded.steps, wrong)
     with pytest.raises(ValueError, match="live part"):
         writer.prepare(loaded.steps, [source[1:]])

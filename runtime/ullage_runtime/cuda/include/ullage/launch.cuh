@@ -31,6 +31,15 @@ inline void require(cudaError_t error) {
   throw std::runtime_error(std::string("CUDA: ") + cudaGetErrorString(error));
 }
 
+// The stream that torch's next operation would go to.
+inline Stream current_stream(const DLPackExchangeAPI& interface, int device) {
+  void* stream = nullptr;
+  if (interface.current_work_stream(kDevice, device, &stream) != 0) {
+    throw std::runtime_error("torch has no current stream");
+  }
+  return static_cast<Stream>(stream);
+}
+
 // Makes a device the current one, and takes that back.
 class OnDevice {
  public:
@@ -65,6 +74,8 @@ void load_code() {
 #else
 using Stream = void*;
 constexpr DLDeviceType kDevice = kDLCPU;
+
+inline Stream current_stream(const DLPackExchangeAPI&, int) { return nullptr; }
 
 class OnDevice {
  public:

@@ -2,34 +2,35 @@
 //
 // Python calls `open` once for a runner. It answers a function that prepares loads, which answers
 // a function that loads: each holds what it was made from, so that a call passes sources alone.
+// Tensors arrive in sequences, as the address of the Python object.
 #pragma once
 
-#include <tvm/ffi/extra/c_env_api.h>
 #include <tvm/ffi/tvm_ffi.h>
 
 #include <ullage/plan.cuh>
+#include <ullage/tensors.cuh>
 
 namespace ullage {
 
 namespace ffi = tvm::ffi;
 
-// A tensor among arguments; null for anything else.
-inline const DLTensor* tensor_at(const ffi::PackedArgs& arguments, int position) {
-  const auto tensor = arguments[position].try_cast<DLTensor*>();
-  return tensor ? *tensor : nullptr;
-}
+// Where a runner lies, and how to read its tensors.
+struct Opened {
+  Place place;
+  Reading reading;
+};
 
-// Takes arguments one after another.
-class Reader {
+// Takes numbers one after another.
+class Numbers {
  public:
-  explicit Reader(const ffi::PackedArgs& arguments) : arguments_(arguments) {}
+  explicit Numbers(ffi::PackedArgs arguments) : arguments_(arguments) {}
 
-  std::int64_t number() { return arguments_[position_++].cast<std::int64_t>(); }
-  const DLTensor* tensor() { return arguments_[position_++].cast<DLTensor*>(); }
+  std::int64_t next() { return arguments_[position_++].cast<std::int64_t>(); }
+  void* next_object() { return reinterpret_cast<void*>(next()); }
   bool has_more() const { return position_ < arguments_.size(); }
 
  private:
-  const ffi::PackedArgs& arguments_;
+  ffi::PackedArgs arguments_;
   int position_ = 0;
 };
 
@@ -38,6 +39,12 @@ inline std::uint64_t repeated(std::uint64_t element, int bytes) {
   if (bytes == 8) return element;
   const std::uint64_t one = element & ((std::uint64_t{1} << 8 * bytes) - 1);
   return one * (~std::uint64_t{0} / ((std::uint64_t{1} << 8 * bytes) - 1));
+}
+
+inline void describe(const Tensors& tensors, std::ptrdiff_t position, DLTensor& tensor) {
+  if (!tensors.describe(position, tensor)) {
+    throw std::invalid_argument("something is no tensor with memory");
+  }
 }
 
 inline void require_like_view(const SlotLoad& load) {
@@ -51,63 +58,89 @@ inline void require_like_view(const SlotLoad& load) {
   if (!fits) throw std::invalid_argument("a source is not the live part of its slot");
 }
 
-// One slot: its view, the live extents, whether there is a fill, its bits, whether there is a
-// source, and the source.
-inline SlotLoad read_load(Reader& reader) {
-  SlotLoad load{};
-  load.view = reader.tensor();
-  for (int i = 0; i < load.view->ndim; ++i) load.live.push_back(reader.number());
-  load.filled = reader.number() != 0;
-  load.fill = repeated(static_cast<std::uint64_t>(reader.number()), bytes_of(load.view->dtype));
-  if (reader.number() != 0) load.source = reader.tensor();
-  require_like_view(load);
-  return load;
+// The views, the sources, and for each view its live extents, whether there is a fill, the bits
+// of that, and whether there is a source.
+template <class Table>
+std::shared_ptr<const Plan<Table>> planned(Numbers numbers, const Opened& opened) {
+  auto plan = std::make_shared<Plan<Table>>(opened.place);
+  const Tensors views(opened.reading, numbers.next_object());
+  const Tensors sources(opened.reading, numbers.next_object());
+  std::ptrdiff_t taken = 0;
+  for (std::ptrdiff_t position = 0; numbers.has_more(); ++position) {
+    DLTensor view, source;
+    SlotLoad load{};
+    describe(views, position, view);
+    load.view = &view;
+    for (int i = 0; i < view.ndim; ++i) load.live.push_back(numbers.next());
+    load.filled = numbers.next() != 0;
+    load.fill = repeated(static_cast<std::uint64_t>(numbers.next()), bytes_of(view.dtype));
+    if (numbers.next() != 0) {
+      describe(sources, taken++, source);
+      load.source = &source;
+    }
+    require_like_view(load);
+    plan->add(load);
+  }
+  return plan;
+}
+
+// Writes from a sequence of sources; whether they were as expected.
+template <class Table>
+bool loaded(const Plan<Table>& plan, const Opened& opened, void* sequence) {
+  const Tensors sources(opened.reading, sequence);
+  if (sources.size() != plan.sources()) return false;
+  return plan.load([&](std::ptrdiff_t position, DLTensor& source) {
+    return sources.describe(position, source);
+  }, [&] { return current_stream(*opened.reading.interface, opened.place.device); });
 }
 
 template <class Table>
-ffi::Function prepared(const ffi::PackedArgs& arguments, const std::shared_ptr<const Place>& place) {
-  auto plan = std::make_shared<Plan<Table>>(place);
+ffi::Function prepared(const ffi::PackedArgs& arguments,
+                       const std::shared_ptr<const Opened>& opened) {
+  std::shared_ptr<const Plan<Table>> plan;
   try {
-    for (Reader reader(arguments); reader.has_more();) plan->add(read_load(reader));
+    plan = planned<Table>(Numbers(arguments), *opened);
   } catch (const std::invalid_argument& error) {
     throw ffi::Error("ValueError", error.what(), "");
   }
-  return ffi::Function::FromPacked([plan](ffi::PackedArgs given, ffi::Any* result) {
-    const auto source = [&](std::size_t i) { return tensor_at(given, static_cast<int>(i)); };
-    const auto stream =
-        static_cast<Stream>(TVMFFIEnvGetStream(kDevice, plan->place().device));
+  return ffi::Function::FromPacked([plan, opened](ffi::PackedArgs given, ffi::Any* result) {
     try {
-      *result = given.size() == plan->arguments() && plan->load(source, stream);
+      *result = loaded(*plan, *opened, Numbers(given).next_object());
     } catch (const std::runtime_error& error) {
       throw ffi::Error("LaunchError", error.what(), "");
     }
   });
 }
 
-// The device, then the first address of each arena and the first behind it.
+// Torch's interface and its class of tensors, the device, then the first address of each arena
+// and the first behind it.
 template <class Table>
 ffi::Function opened(const ffi::PackedArgs& arguments) {
-  auto place = std::make_shared<Place>();
-  Reader reader(arguments);
-  place->device = static_cast<int>(reader.number());
-  while (reader.has_more()) {
-    const auto low = static_cast<std::uintptr_t>(reader.number());
-    place->arenas.push_back({low, static_cast<std::uintptr_t>(reader.number())});
+  auto opened = std::make_shared<Opened>();
+  Numbers numbers(arguments);
+  opened->reading.interface = static_cast<const DLPackExchangeAPI*>(numbers.next_object());
+  opened->reading.tensor_class = numbers.next_object();
+  opened->place.device = static_cast<int>(numbers.next());
+  while (numbers.has_more()) {
+    const auto low = static_cast<std::uintptr_t>(numbers.next());
+    opened->place.arenas.push_back({low, static_cast<std::uintptr_t>(numbers.next())});
   }
-  const OnDevice guard(place->device);
+  opened->reading.require_known();
+  const OnDevice guard(opened->place.device);
   Kernels<Table>::load_all_code();
-  return ffi::Function::FromPacked([place](ffi::PackedArgs given, ffi::Any* result) {
-    *result = prepared<Table>(given, place);
+  return ffi::Function::FromPacked([opened](ffi::PackedArgs given, ffi::Any* result) {
+    *result = prepared<Table>(given, opened);
   });
 }
 
 }  // namespace ullage
 
-#define ULLAGE_EXPORT(Table)                                                               \
-  extern "C" TVM_FFI_DLL_EXPORT int __tvm_ffi_open(void*, const TVMFFIAny* arguments,      \
-                                                   std::int32_t count, TVMFFIAny* result) { \
-    TVM_FFI_SAFE_CALL_BEGIN();                                                             \
-    *reinterpret_cast<::tvm::ffi::Any*>(result) = ::ullage::opened<Table>(                 \
-        ::tvm::ffi::PackedArgs(reinterpret_cast<const ::tvm::ffi::AnyView*>(arguments), count)); \
-    TVM_FFI_SAFE_CALL_END();                                                               \
+#define ULLAGE_EXPORT(Table)                                                                      \
+  extern "C" TVM_FFI_DLL_EXPORT int __tvm_ffi_open(void*, const TVMFFIAny* arguments,             \
+                                                   std::int32_t count, TVMFFIAny* result) {       \
+    TVM_FFI_SAFE_CALL_BEGIN();                                                                    \
+    const auto* views = reinterpret_cast<const ::tvm::ffi::AnyView*>(arguments);                  \
+    *reinterpret_cast<::tvm::ffi::Any*>(result) =                                                 \
+        ::ullage::opened<Table>(::tvm::ffi::PackedArgs(views, count));                            \
+    TVM_FFI_SAFE_CALL_END();                                                                      \
   }

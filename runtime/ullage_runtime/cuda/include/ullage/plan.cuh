@@ -1,7 +1,7 @@
 // The load of one padded shape: its steps, and what the source of each of them has to be.
 #pragma once
 
-#include <memory>
+#include <cstddef>
 #include <vector>
 
 #include <ullage/launch.cuh>
@@ -76,7 +76,7 @@ class Plan {
  public:
   static constexpr int kOuter = Table::dimensions() - 1;
 
-  explicit Plan(std::shared_ptr<const Place> place) : place_(std::move(place)) {}
+  explicit Plan(const Place& place) : place_(place) {}
 
   void add(const SlotLoad& load) {
     int number = -1;
@@ -89,51 +89,49 @@ class Plan {
     }
     if (load.source == nullptr) return;
     expected_.emplace_back(*load.source, *load.view, number);
-    is_streamed_ = is_streamed_ || load.source->device.device_type == kDevice;
   }
 
-  // How many tensors a call brings. Where none is on the device, one more tells the stream.
-  int arguments() const { return static_cast<int>(expected_.size()) + (is_streamed_ ? 0 : 1); }
+  // How many sources a call brings.
+  std::ptrdiff_t sources() const { return static_cast<std::ptrdiff_t>(expected_.size()); }
 
-  // Writes what the kernel writes; `source(i)` is the tensor of that number. False, with nothing
-  // written, if a source is not as expected, or in an arena elsewhere than where it belongs.
-  template <class Sources>
-  bool load(const Sources& source, Stream stream) const {
+  // Writes what the kernel writes; `describe(i, tensor)` tells of the source of that number, if
+  // it can. False, with nothing written, if one cannot be told of, is not as expected, or lies in
+  // an arena elsewhere than where it belongs.
+  template <class Describe, class FindStream>
+  bool load(const Describe& describe, const FindStream& stream) const {
     constexpr int kOnStack = 32;
     if (steps_.size() <= kOnStack) {
       Step<kOuter> steps[kOnStack];
-      return load_into(steps, source, stream);
+      return load_into(steps, describe, stream);
     }
     std::vector<Step<kOuter>> steps(steps_.size());
-    return load_into(steps.data(), source, stream);
+    return load_into(steps.data(), describe, stream);
   }
 
-  const Place& place() const { return *place_; }
-
  private:
-  template <class Sources>
-  bool load_into(Step<kOuter>* steps, const Sources& source, Stream stream) const {
+  template <class Describe, class FindStream>
+  bool load_into(Step<kOuter>* steps, const Describe& describe, const FindStream& stream) const {
     std::copy(steps_.begin(), steps_.end(), steps);
     for (std::size_t i = 0; i < expected_.size(); ++i) {
       const Expected& expected = expected_[i];
-      const DLTensor* given = source(i);
-      if (given == nullptr || !expected.is_met_by(*given)) return false;
-      const char* address = address_of(*given);
+      DLTensor given;
+      if (!describe(static_cast<std::ptrdiff_t>(i), given)) return false;
+      if (!expected.is_met_by(given)) return false;
+      const char* address = address_of(given);
       const bool is_in_place = expected.is_in_place(address);
-      if (!is_in_place && place_->holds(address)) return false;
+      if (!is_in_place && place_.holds(address)) return false;
       if (expected.step >= 0) steps[expected.step].from = is_in_place ? nullptr : address;
     }
     if (!steps_.empty()) {
-      const OnDevice guard(place_->device);
-      Kernels<Table>::run(steps, static_cast<int>(steps_.size()), stream);
+      const OnDevice guard(place_.device);
+      Kernels<Table>::run(steps, static_cast<int>(steps_.size()), stream());
     }
     return true;
   }
 
-  std::shared_ptr<const Place> place_;
+  const Place& place_;
   std::vector<Step<kOuter>> steps_;
   std::vector<Expected> expected_;
-  bool is_streamed_ = false;
 };
 
 }  // namespace ullage
