@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor
 
 from support.emulated_cuda import EVERY_DTYPE, Kernel
-from support.slot_loads import Case, Loaded, TorchWriter, load_one
+from support.slot_loads import Case, Loaded, TorchWriter
+from ullage.emit.kernel import ELEMENTS
 from ullage_runtime.arena import SlotShape
 from ullage_runtime.arena_regions import Regions, RunnerLayout
 from ullage_runtime.cuda.writer import CudaWriter, writer_for
@@ -170,29 +171,28 @@ def test_slots_on_the_host_are_written_by_the_same_call(kernel: Kernel) -> None:
     assert torch.equal(on_device, before[1])
 
 
+DTYPES = {element: getattr(torch, dtype) for dtype, element in ELEMENTS.items()}
+
+
+def cases_of(kernel: Path) -> list[Case]:
+    """A load for each slot that a kernel lists, and for each dtype that its sources may have."""
+    found = []
+    for listed in re.findall(r"ullage::Slot<(.+)>", kernel.read_text()):
+        element, dimensions, *accepted = listed.split(", ")
+        capacity = (3,) * (int(dimensions) - 1) + (512,)
+        live = (*capacity[:-1], 99)
+        for source in (element, *accepted):
+            case = Case(capacity, capacity, live, DTYPES[element], DTYPES[source], "dense", True, 1)
+            found.append(case)
+    return found
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KERNELS)
-def test_the_kernel_of_every_runner_loads(name: str) -> None:
-    debug = DebugOptions.of(True)
-    shapes = [SlotShape("ids", (512,), torch.int64), SlotShape("lens", (512,), torch.int32)]
-    layout = RunnerLayout.of(compute=shapes, debug=debug)
-    regions, expected = (
-        Regions.alone("runner", layout, device="cuda", debug=debug) for _ in range(2)
-    )
-    writer = writer_for(GENERATED / f"{name}.cu", regions, TorchWriter())
+def test_the_kernel_of_every_runner_loads_all_its_slots(name: str) -> None:
+    source = GENERATED / f"{name}.cu"
+    actual, expected = (Loaded(cases_of(source), "cuda") for _ in range(2))
+    writer = writer_for(source, actual.regions, TorchWriter())
     assert isinstance(writer, CudaWriter)
-    sources: list[Tensor] = [
-        torch.arange(100, device="cuda"),
-        torch.arange(99, dtype=torch.int32, device="cuda"),
-    ]
-
-    def steps_of(each: Regions) -> list[SlotLoad]:
-        return [
-            SlotLoad(each.compute.slot("ids")[:256], "ids", (100,), 0),
-            SlotLoad(each.compute.slot("lens"), "lens", (99,), 1),
-        ]
-
-    assert writer.prepare(steps_of(regions), sources)(sources)
-    for step, source in zip(steps_of(expected), sources, strict=True):
-        load_one(step, source)
-    assert torch.equal(regions.arenas[0].storage, expected.arenas[0].storage)
+    assert writer.prepare(actual.steps, actual.sources)(actual.sources)
+    require_same(actual, expected)

@@ -12,7 +12,7 @@ from ullage.emit.text import plain
 from ullage.plan.model import PlannedSlot
 from ullage.spec.model import Dtype
 
-_ELEMENTS: Final[Mapping[Dtype, str]] = {
+ELEMENTS: Final[Mapping[Dtype, str]] = {
     "bool": "bool",
     "uint8": "std::uint8_t",
     "int8": "std::int8_t",
@@ -67,9 +67,9 @@ def slot_type(slot: PlannedSlot) -> str:
     """The elements of a slot on the device, its dimensions, and what else its sources may hold."""
     accepted = dict.fromkeys(each for each in slot.accepts if each != slot.dtype)
     parts = (
-        _ELEMENTS[slot.dtype],
+        ELEMENTS[slot.dtype],
         str(len(slot.dimensions)),
-        *(_ELEMENTS[each] for each in accepted),
+        *(ELEMENTS[each] for each in accepted),
     )
     return f"ullage::Slot<{', '.join(parts)}>"
 

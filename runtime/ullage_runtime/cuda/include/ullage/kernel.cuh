@@ -21,14 +21,14 @@ struct Axis {
 template <int kOuter>
 struct Step {
   char* to;
-  const char* from;            // null: the live part is left as it is
+  const char* from;            // of each call; null: the live part is left as it is
   std::uint64_t fill;          // an element, repeated
   std::int64_t width, live;    // elements of a row, and how many of them are live in live rows
   std::int64_t from_stride;    // bytes between elements of the source
   std::int64_t cells;          // of all rows
   std::int64_t row_cells;      // of one row
-  std::uint32_t first_block;
-  std::uint32_t block_cells;
+  std::uint32_t first_block, blocks;
+  std::uint32_t block_cells;   // of one block
   std::int32_t form;
   bool filled;                 // otherwise only the live part is written
   Axis outer[kOuter > 0 ? kOuter : 1];

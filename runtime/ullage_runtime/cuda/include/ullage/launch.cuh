@@ -118,10 +118,10 @@ class Kernels {
   using Forms = typename Table::Forms;
   using OneStep = Step<kOuter>;
 
-  // Writes all steps, in one launch unless they do not fit one.
-  static void run(const OneStep* steps, int count, Stream stream) {
+  // Writes all steps, each from its own address, in one launch unless they do not fit one.
+  static void run(const OneStep* steps, const char* const* from, int count, Stream stream) {
     for (int begin = 0; begin < count; begin += kMost) {
-      run_some<kSmallest>(steps + begin, std::min(count - begin, kMost), stream);
+      run_some<kSmallest>(steps + begin, from + begin, std::min(count - begin, kMost), stream);
     }
   }
 
@@ -129,17 +129,19 @@ class Kernels {
 
  private:
   template <int kCapacity>
-  static void run_some(const OneStep* steps, int count, Stream stream) {
+  static void run_some(const OneStep* steps, const char* const* from, int count, Stream stream) {
     if constexpr (kCapacity < kMost) {
-      if (count > kCapacity) return run_some<2 * kCapacity>(steps, count, stream);
+      if (count > kCapacity) return run_some<2 * kCapacity>(steps, from, count, stream);
     }
     Launch<kOuter, kCapacity> argument;
     argument.count = count;
     std::uint32_t blocks = 0;
     for (int i = 0; i < count; ++i) {
-      argument.steps[i] = steps[i];
-      argument.steps[i].first_block = blocks;
-      blocks += static_cast<std::uint32_t>(blocks_of(steps[i].cells, steps[i].block_cells));
+      OneStep& step = argument.steps[i];
+      step = steps[i];
+      step.from = from[i];
+      step.first_block = blocks;
+      blocks += step.blocks;
     }
     launch<Forms>(argument, blocks, stream);
   }

@@ -98,7 +98,6 @@ std::optional<Step<kOuter>> step_of(const SlotLoad& load) {
   Step<kOuter> step{};
   const int bytes = bytes_of(view.dtype), from_bytes = bytes_of(from);
   step.to = address_of(view);
-  step.from = load.source == nullptr ? nullptr : address_of(*load.source);
   step.fill = load.fill;
   step.width = row.size;
   step.live = row.live;
@@ -119,11 +118,9 @@ std::optional<Step<kOuter>> step_of(const SlotLoad& load) {
     step.cells *= axis.size;
   }
   step.block_cells = cells_of_a_block(step.cells);
+  step.blocks =
+      static_cast<std::uint32_t>((step.cells + step.block_cells - 1) / step.block_cells);
   return step;
-}
-
-inline std::int64_t blocks_of(std::int64_t cells, std::int64_t block_cells) {
-  return (cells + block_cells - 1) / block_cells;
 }
 
 }  // namespace ullage

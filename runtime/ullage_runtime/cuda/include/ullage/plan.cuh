@@ -99,19 +99,19 @@ class Plan {
   // an arena elsewhere than where it belongs.
   template <class Describe, class FindStream>
   bool load(const Describe& describe, const FindStream& stream) const {
-    constexpr int kOnStack = 32;
+    constexpr int kOnStack = 128;
     if (steps_.size() <= kOnStack) {
-      Step<kOuter> steps[kOnStack];
-      return load_into(steps, describe, stream);
+      const char* from[kOnStack];
+      return load_from(from, describe, stream);
     }
-    std::vector<Step<kOuter>> steps(steps_.size());
-    return load_into(steps.data(), describe, stream);
+    std::vector<const char*> from(steps_.size());
+    return load_from(from.data(), describe, stream);
   }
 
  private:
   template <class Describe, class FindStream>
-  bool load_into(Step<kOuter>* steps, const Describe& describe, const FindStream& stream) const {
-    std::copy(steps_.begin(), steps_.end(), steps);
+  bool load_from(const char** from, const Describe& describe, const FindStream& stream) const {
+    std::fill_n(from, steps_.size(), nullptr);
     for (std::size_t i = 0; i < expected_.size(); ++i) {
       const Expected& expected = expected_[i];
       DLTensor given;
@@ -120,11 +120,11 @@ class Plan {
       const char* address = address_of(given);
       const bool is_in_place = expected.is_in_place(address);
       if (!is_in_place && place_.holds(address)) return false;
-      if (expected.step >= 0) steps[expected.step].from = is_in_place ? nullptr : address;
+      if (expected.step >= 0) from[expected.step] = is_in_place ? nullptr : address;
     }
     if (!steps_.empty()) {
       const OnDevice guard(place_.device);
-      Kernels<Table>::run(steps, static_cast<int>(steps_.size()), stream());
+      Kernels<Table>::run(steps_.data(), from, static_cast<int>(steps_.size()), stream());
     }
     return true;
   }
