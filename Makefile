@@ -17,7 +17,7 @@ STAMP  := $(VENV)/installed-$(shell { echo "$(CURDIR)"; cat pyproject.toml const
 test test-fast: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install compile check demo demo-dp test test-fast lint format bench bench-scale bench-memory clean
+.PHONY: help install compile check demo demo-dp test test-fast lint format bench bench-scale bench-memory bench-load clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -80,6 +80,9 @@ bench-scale: install  ## measure how compile time and memory grow, up to 1,000 m
 # What SGLang allocates is kept with the tests.
 bench-memory: install  ## measure what the plan of specs/sglang takes beside SGLang's buffers
 	PYTHONPATH=tests $(PY) benchmarks/memory.py $(ARGS)
+
+bench-load: install  ## measure loading a batch on a CUDA device
+	$(PY) benchmarks/gpu/load.py $(ARGS)
 
 clean:  ## remove .venv and the caches of tools
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
