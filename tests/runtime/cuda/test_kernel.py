@@ -42,6 +42,16 @@ def test_a_slot_of_many_blocks_is_written_to_its_end(kernel: Kernel, case: Case,
     require_same(kernel, [case], seed)
 
 
+@pytest.mark.parametrize("layout", ["dense", "misaligned"])
+@pytest.mark.parametrize("source_dtype", [torch.int64, torch.int32])
+def test_a_slot_of_megabytes_is_written_to_its_end(
+    kernel: Kernel, layout: str, source_dtype: torch.dtype
+) -> None:
+    rows = (700_001,), (650_003,), (600_007,)
+    case = Case(*rows, torch.int64, source_dtype, layout, True, 3)
+    require_same(kernel, [case, replace(case, fill=None), replace(case, sourced=False)])
+
+
 @pytest.mark.parametrize("count", [8, 9, 16, 17, 33, 70])
 def test_a_load_may_have_as_many_slots_as_it_likes(kernel: Kernel, count: int) -> None:
     some = [replace(PLAIN, live=(i % 33,), fill=i) for i in range(count)]

@@ -146,6 +146,29 @@ ULLAGE_DEVICE void write_cell(const Step<kOuter>& step, std::int64_t cell) {
   }
 }
 
+constexpr int kAtOnce = 4;
+
+// Moves cells of a single row that are live as a whole, several at once, so that many reads are
+// under way. Answers the first cell that is left to this thread.
+template <class Element, int kOuter>
+ULLAGE_DEVICE std::int64_t move_cells(const Step<kOuter>& step, std::int64_t cell,
+                                      std::int64_t end) {
+  if (step.row_cells != step.cells || step.from_stride != sizeof(Element)) return cell;
+  if (step.from == nullptr || !is_aligned(step.from) || !is_aligned(step.to)) return cell;
+  const std::int64_t live = step.live * std::int64_t{sizeof(Element)} / kCellBytes;
+  const std::int64_t whole = live < end ? live : end;
+  const Cell* from = reinterpret_cast<const Cell*>(step.from);
+  Cell* to = reinterpret_cast<Cell*>(step.to);
+  for (; cell + (kAtOnce - 1) * kThreads < whole; cell += kAtOnce * kThreads) {
+    Cell cells[kAtOnce];
+    ULLAGE_UNROLL
+    for (int i = 0; i < kAtOnce; ++i) cells[i] = from[cell + i * kThreads];
+    ULLAGE_UNROLL
+    for (int i = 0; i < kAtOnce; ++i) to[cell + i * kThreads] = cells[i];
+  }
+  return cell;
+}
+
 // What one thread of one block does.
 template <class Forms, int kOuter, int kCapacity>
 ULLAGE_DEVICE void write_cells(const Launch<kOuter, kCapacity>& launch, unsigned block,
@@ -159,9 +182,9 @@ ULLAGE_DEVICE void write_cells(const Launch<kOuter, kCapacity>& launch, unsigned
   with_form(Forms{}, step.form, [&](auto form) {
     using To = typename decltype(form)::To;
     using From = typename decltype(form)::From;
-    for (std::int64_t cell = begin + thread; cell < end; cell += kThreads) {
-      write_cell<To, From>(step, cell);
-    }
+    std::int64_t cell = begin + thread;
+    if constexpr (std::is_same_v<To, From>) cell = move_cells<To>(step, cell, end);
+    for (; cell < end; cell += kThreads) write_cell<To, From>(step, cell);
   });
 }
 

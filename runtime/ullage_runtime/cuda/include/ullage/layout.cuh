@@ -74,7 +74,7 @@ constexpr std::int64_t kManyCells = 1 << 18;
 
 // Blocks of one cell for each thread spread a small load over the device; a large one fills it.
 inline std::uint32_t cells_of_a_block(std::int64_t cells) {
-  return cells < kManyCells ? kThreads : 4 * kThreads;
+  return cells < kManyCells ? kThreads : kAtOnce * kThreads;
 }
 
 // The step that writes a slot, without its first block; none if there is nothing to write.
