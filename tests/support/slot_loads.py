@@ -19,7 +19,7 @@ from ullage_runtime.storage import is_in_place, padded_view
 WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 FLOATING = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 DTYPES = (torch.bool, *WHOLE, *FLOATING)
-LAYOUTS = ("dense", "misaligned", "strided", "transposed", "in_place")
+LAYOUTS = ("dense", "misaligned", "strided", "transposed", "cut", "in_place")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +149,9 @@ class Loaded:
         elif case.layout == "strided":
             wide = (*shape[:-1], 2 * shape[-1] + 1)
             placed = torch.empty(wide, dtype=dtype, device=self.device)[..., 1::2]
+        elif case.layout == "cut":  # out of something of the padded shape
+            whole = torch.empty(case.padded, dtype=dtype, device=self.device)
+            placed = whole[tuple(slice(size) for size in shape)]
         elif case.layout == "transposed":
             placed = torch.empty(shape[::-1], dtype=dtype, device=self.device).permute(
                 *range(len(shape))[::-1]

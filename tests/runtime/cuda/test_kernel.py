@@ -67,7 +67,7 @@ def test_a_load_may_have_as_many_slots_as_it_likes(kernel: Kernel, count: int) -
         ((6, 4, 9), (5, 3, 9), (4, 2, 7)),
     ],
 )
-@pytest.mark.parametrize("layout", ["dense", "misaligned", "strided", "transposed"])
+@pytest.mark.parametrize("layout", ["dense", "misaligned", "strided", "transposed", "cut"])
 def test_strides_of_capacity_and_of_sources_are_kept_to(
     kernel: Kernel,
     shape: tuple[int, ...],
