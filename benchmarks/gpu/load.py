@@ -23,17 +23,19 @@ from typing import cast
 import torch
 from torch import Tensor
 
+from ullage_generated.sglang import Config, EagerTargetRunner, LiveBatch, Mode
 from ullage_runtime.arena import SlotShape
 from ullage_runtime.arena_regions import Regions, RunnerLayout
 from ullage_runtime.cuda.build import kernel_library
 from ullage_runtime.cuda.library import Load, opened
 from ullage_runtime.cuda.writer import CudaWriter, writer_for
 from ullage_runtime.debug import DebugOptions
-from ullage_runtime.load_plan import PreparedLoad, SlotLoad
-from ullage_runtime.loader import load_rows, write_scalar
+from ullage_runtime.loader import SlotLoad, write_slot
+from ullage_runtime.ranks import SingleRank
+from ullage_runtime.torch_writer import TorchWriter
 
 ROOT = Path(__file__).parents[2]
-KERNEL = ROOT / "generated/ullage_generated/sglang/kernels/eager_target.cu"
+MODULE = str(ROOT / "generated/ullage_generated/sglang/eager_target.py")
 RESULT = ROOT / "benchmarks" / "results" / "gpu_load.json"
 
 REQUESTS, TOKENS = 1024, 16384
@@ -95,7 +97,7 @@ class Bench:
         steps = [self._step(n, f, shape.tokens, shape.padded) for n, _, f in OF_TOKENS]
         steps += [self._step(n, f, shape.requests, padded_requests) for n, _, f in per_request]
         number = self.regions.compute.slot("num_token_non_padded")
-        return [*steps, SlotLoad(number, None, (), shape.tokens)]
+        return [*steps, SlotLoad(number, None, (0,), shape.tokens)]
 
     def _step(self, name: str, fill: int, live: int, padded: int) -> SlotLoad:
         return SlotLoad(self.regions.compute.slot(name)[:padded], name, (live,), fill)
@@ -104,10 +106,7 @@ class Bench:
         """One slot after another."""
         sources = iter(self.sources)
         for step in self.steps:
-            if step.source is None:
-                write_scalar(step.view, step.fill or 0)
-            else:
-                load_rows(step.view, next(sources), step.live[0], step.fill)
+            write_slot(step, None if step.source is None else next(sources))
 
     def require_same(self, way: Way) -> None:
         """SystemExit if a way to load leaves other bytes than torch does."""
@@ -166,20 +165,14 @@ def empty_launch() -> Load:
     return launch
 
 
-class NoWriter:
-    """Nothing lies on the host here."""
-
-    def prepare(self, steps: Sequence[SlotLoad], sources: Sequence[Tensor]) -> PreparedLoad:
-        raise NotImplementedError
-
-
 def measured(shape: Shape, empty: Load) -> dict[str, object]:
     bench = Bench(shape)
-    writer = writer_for(KERNEL, bench.regions, NoWriter())
+    writer = writer_for(MODULE, bench.regions)
     if not isinstance(writer, CudaWriter):
         raise SystemExit("there is no kernel")
     steps, sources = bench.steps, bench.sources
     load = writer.prepare(steps, sources)
+    grouped = TorchWriter(bench.regions.addresses).prepare(steps, sources)
     other = [*sources[:-1], torch.empty(0, device="cuda")]
     graph = captured(lambda: load(sources))
     none: list[Tensor] = []
@@ -190,6 +183,7 @@ def measured(shape: Shape, empty: Load) -> dict[str, object]:
         "refused load": lambda: load(other),
         "graph replay of the load": graph.replay,
         "torch, slot by slot": bench.by_torch,
+        "torch, grouped": lambda: grouped(sources),
         "prepare and load": lambda: writer.prepare(steps, sources)(sources),
     }
     for name in ("prepared load", "graph replay of the load", "prepare and load"):
@@ -203,6 +197,41 @@ def measured(shape: Shape, empty: Load) -> dict[str, object]:
     return {"sources": len(sources), "host_us": times, "device_us": on_device}
 
 
+def live_decode(requests: int) -> LiveBatch:
+    """A decode of the eager runner, on the device."""
+    rows = torch.arange(requests, device="cuda")
+    return LiveBatch(
+        mode=Mode.DECODE,
+        batch_size=requests,
+        input_ids=rows + 100,
+        positions=rows + 7,
+        out_cache_loc=rows + 1,
+        req_pool_indices=rows,
+        seq_lens=rows + 8,
+    )
+
+
+def whole_loads() -> dict[str, object]:
+    """What `load` of the generated runner takes in all, with its kernel and with torch."""
+    config = Config.from_arguments({"max_running_requests": max(DECODES)})
+    runners = [EagerTargetRunner(config, SingleRank(), device="cuda") for _ in range(2)]
+    runners[1]._writer = TorchWriter(runners[1].registry.regions.addresses)
+    by_kernel, by_torch = runners
+    found: dict[str, object] = {}
+    for requests in DECODES:
+        live = live_decode(requests)
+        found[f"decode {requests}"] = host_microseconds(
+            {
+                "kernel": lambda live=live: by_kernel.load(live),
+                "torch": lambda live=live: by_torch.load(live),
+            }
+        )
+        one, two = (each.registry.regions.arenas[0].storage for each in runners)
+        if not torch.equal(one, two):
+            raise SystemExit("the kernel of the runner leaves other bytes than torch does")
+    return found
+
+
 def bandwidth() -> dict[str, object]:
     """Bytes read and written in a second by one slot far larger than the cache."""
     debug = DebugOptions.of(False)
@@ -211,7 +240,7 @@ def bandwidth() -> dict[str, object]:
     slot = regions.compute.slot("ids")
     room = torch.randint(0, 9, (LARGE_TOKENS + 1,), device="cuda")
     narrow = room.int()
-    writer = writer_for(KERNEL, regions, NoWriter())
+    writer = writer_for(MODULE, regions)
     found: dict[str, object] = {"bytes": slot.nbytes}
     for name, source in (
         ("aligned", room[:-1]),
@@ -248,6 +277,7 @@ def main(arguments: Sequence[str]) -> int:
         },
         "versions": {name: version(name) for name in ("torch", "apache-tvm-ffi")},
         "shapes": {shape.name: measured(shape, empty) for shape in shapes()},
+        "load_of_the_runner_us": whole_loads(),
         "terabytes_per_second": bandwidth(),
     }
     text = json.dumps(result, indent=2) + "\n"

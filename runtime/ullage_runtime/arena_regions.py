@@ -175,8 +175,8 @@ Addresses = tuple[int, int]
 """The first address of an allocation, and the first behind it."""
 
 
-def addresses_of(storage: Tensor) -> Addresses:
-    """Of an arena's storage; none at all without memory, since such tensors begin at 0 as well."""
+def _addresses(storage: Tensor) -> Addresses:
+    """None at all for an arena without memory, since tensors without any begin at 0 as well."""
     start = storage.data_ptr()
     return (start, start + storage.nbytes) if start else (0, 0)
 
@@ -192,7 +192,7 @@ class Regions:
     _addresses: tuple[Addresses, Addresses] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        compute, host = (addresses_of(arena.storage) for arena in self.arenas)
+        compute, host = (_addresses(arena.storage) for arena in self.arenas)
         object.__setattr__(self, "_addresses", (compute, host))
 
     @classmethod
@@ -233,6 +233,11 @@ class Regions:
         """Every region of the runner."""
         kept = (each for each in (self.kept_compute, self.kept_host) if each.layout.slots)
         return self.compute, self.host, *kept
+
+    @property
+    def addresses(self) -> tuple[Addresses, Addresses]:
+        """The bytes of the arenas."""
+        return self._addresses
 
     def hold(self, tensor: Tensor) -> bool:
         """Whether a tensor lies in the arenas. RuntimeError for one without an address."""

@@ -40,6 +40,11 @@ class DebugOptions:
         """Whether loads keep track of who wrote to shared storage last."""
         return self.poison or self.canaries
 
+    @property
+    def loads(self) -> bool:
+        """Whether every single load is looked at."""
+        return self.claims or self.values
+
     @staticmethod
     def of(debug: bool | DebugOptions) -> DebugOptions:
         """False: nothing; True: everything; options: themselves."""

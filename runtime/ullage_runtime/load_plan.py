@@ -7,29 +7,17 @@ and places, so that whatever was checked holds for it too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from operator import attrgetter
+from typing import Any, Generic, Protocol, TypeVar, cast
 
+import torch
 from torch import Tensor
 
-from ullage_runtime.loader import Fill
+from ullage_runtime.loader import Fill, SlotLoad, write_slot
 
-
-@dataclass(frozen=True, slots=True)
-class SlotLoad:
-    """What a load writes into one slot: a source into its live rows, and a constant around them.
-
-    `view`: the slot at its padded shape, with the strides of its capacity. `live`: the extents of
-    the leading part of the view that is live; `source`: the field of the batch that is copied
-    there, None where nothing is. `fill`: what everything else of the view gets, None where it is
-    left as it is. A computed number has no live part: it fills the whole view.
-    """
-
-    view: Tensor
-    source: str | None
-    live: tuple[int, ...]
-    fill: Fill | None
+BatchT = TypeVar("BatchT")
 
 
 class PreparedLoad(Protocol):
@@ -39,8 +27,8 @@ class PreparedLoad(Protocol):
         """Write all slots from `sources`, one for each step that has a source, in their order.
 
         False, with nothing written, if some source differs from the first batch's in dtype,
-        device, shape or layout, requires gradients, or lies in static storage other than at the
-        head of its own slot. Sources already in place are not copied.
+        device, shape or layout, requires gradients, or lies in static storage, where a load
+        by the steps themselves has to look closer.
         """
         ...
 
@@ -51,3 +39,145 @@ class Writer(Protocol):
     def prepare(self, steps: Sequence[SlotLoad], sources: Sequence[Tensor]) -> PreparedLoad:
         """The load of every batch that is like the one of `sources`, which has been checked."""
         ...
+
+
+class LoadSteps:
+    """The slots of one load, as generated code lists them; each call returns the batch's field."""
+
+    def __init__(self) -> None:
+        self.loads: list[SlotLoad] = []
+        self.sources: list[Tensor] = []
+        self.absent: list[str] = []
+
+    def copy(
+        self,
+        view: Tensor,
+        name: str,
+        source: Tensor | None,
+        live: tuple[int, ...],
+        fill: Fill | None = None,
+    ) -> Tensor:
+        """A slot with a source, which is missing only where no row is live.
+
+        `name`: the field of the live batch that `source` is; `live`: its shape.
+        """
+        if source is None:
+            self.absent.append(name)
+            self.loads.append(SlotLoad(view, None, live, fill))
+        else:
+            self.sources.append(source)
+            self.loads.append(SlotLoad(view, name, live, fill))
+        return view
+
+    def copy_present(
+        self,
+        view: Tensor,
+        name: str,
+        source: Tensor | None,
+        live: tuple[int, ...],
+        fill: Fill | None = None,
+    ) -> Tensor | None:
+        """As `copy`; a slot without its source is not written, and the batch has none."""
+        if source is not None:
+            return self.copy(view, name, source, live, fill)
+        self.absent.append(name)
+        return None
+
+    def compute(self, view: Tensor, value: Fill) -> Tensor:
+        """A slot that holds a number."""
+        self.loads.append(SlotLoad(view, None, (0,) * view.dim(), value))
+        return view
+
+    def pad(self, view: Tensor, live: tuple[int, ...], fill: Fill) -> Tensor:
+        """A slot whose live rows a step of the runner writes: load fills the others."""
+        self.loads.append(SlotLoad(view, None, live, fill))
+        return view
+
+
+class LoadPlan(Generic[BatchT]):
+    """Loads the batches of one shape.
+
+    `loads`: what is written, in order; `sources`: the fields of a live batch that are read;
+    `absent`: those that no batch of this plan has; `batch`: what loading one of them returns.
+    """
+
+    def __init__(
+        self,
+        batch: BatchT,
+        steps: LoadSteps,
+        writer: Writer | None,
+        *,
+        carried: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        """`carried`: fields of the batch that are those of the live one: names here and there.
+
+        `writer`: None where each batch is looked at anew.
+        """
+        self.batch = batch
+        self.loads = tuple(steps.loads)
+        self.sources = tuple(load.source for load in self.loads if load.source is not None)
+        self.absent = tuple(dict.fromkeys(steps.absent))
+        self._carried = carried
+        self._sources = values_of(self.sources)
+        self._absent = values_of(self.absent)
+        self._missing = (None,) * len(self.absent)
+        self._prepared = None if writer is None else writer.prepare(self.loads, steps.sources)
+
+    def load(self, live: object) -> BatchT | None:
+        """Load a batch of any class with those fields; None, with nothing written, if it is not
+        like the first one: fields it lacks, dtypes, shapes, devices, or where its sources lie."""
+        if self._prepared is None or self._absent(live) != self._missing:
+            return None
+        if not self._prepared(self._sources(live)):
+            return None
+        for name, source in self._carried:
+            if getattr(live, source) is not getattr(self.batch, name):
+                return self._made(live)
+        return self.batch
+
+    def load_first(self, live: object) -> BatchT:
+        """Load the batch that this plan was made for, and checked with."""
+        sources = self._sources(live)
+        if self._prepared is None or not self._prepared(sources):
+            left = iter(sources)
+            for load in self.loads:
+                write_slot(load, None if load.source is None else next(left))
+        return self._made(live)
+
+    def hand_out(self, live: object) -> BatchT:
+        """The batch with the sources themselves in place of their slots: nothing is copied.
+
+        Numbers are in tensors of their own.
+        """
+        values: dict[int, Tensor] = {}
+        for load in self.loads:
+            if load.source is not None:
+                values[id(load.view)] = getattr(live, load.source)
+            elif not any(load.live) and load.fill is not None:
+                values[id(load.view)] = torch.full_like(load.view, load.fill)
+        made = self._made(live)
+        copied = vars(made)
+        for field in fields(cast(Any, made)):
+            value = copied[field.name]
+            copied[field.name] = values.get(id(value), value)
+        return made
+
+    def _made(self, live: object) -> BatchT:
+        """A batch of its own with the carried fields of a live one."""
+        made = object.__new__(type(self.batch))
+        vars(made).update(vars(self.batch))
+        for name, source in self._carried:
+            vars(made)[name] = getattr(live, source)
+        return made
+
+
+def values_of(names: Sequence[str]) -> Callable[[object], tuple[Any, ...]]:
+    """What reads these attributes as a tuple, in one call."""
+    match names:
+        case ():
+            return lambda _: ()
+        case (name,):
+            read = attrgetter(name)
+            return lambda live: (read(live),)
+        case _:
+            return attrgetter(*names)

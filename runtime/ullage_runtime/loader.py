@@ -6,54 +6,60 @@ through them. The caller has checked everything before (`ullage_runtime.checks`)
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import NamedTuple
+
 from torch import Tensor
 
-from ullage_runtime.storage import is_in_place
+from ullage_runtime.storage import is_in_place, padded_view
 
 Fill = int | float | bool
 """A constant for every padded row of a slot."""
 
 
-def load_rows(
-    view: Tensor, source: Tensor | None, rows: int, fill: Fill | None = None, *, axis: int = 0
-) -> None:
-    """Write the live head of a slot, and its padded tail.
+class SlotLoad(NamedTuple):
+    """What a load writes into one slot: a source into its live rows, and a constant around them.
 
-    `view`: the slot at its padded shape; `source`: the same shape but `rows` along `axis`, cast
-    to the slot's dtype; not copied when it already lies there; None where no row is live.
-    `fill`: see `fill_tail`.
+    `view`: the slot at its padded shape, with the strides of its capacity. `live`: the extents of
+    the leading part of the view that is live; `source`: the field of the batch that is copied
+    there, None where nothing is. `fill`: what everything else of the view gets, None where it is
+    left as it is. A computed number has no live part: it fills the whole view.
+    """
+
+    view: Tensor
+    source: str | None
+    live: tuple[int, ...]
+    fill: Fill | None
+
+    @property
+    def head(self) -> Tensor:
+        """The live part of the view."""
+        return self.view if self.view.shape == self.live else padded_view(self.view, *self.live)
+
+    @property
+    def tails(self) -> Iterator[Tensor]:
+        """Parts of the view that together are all that is not live; none where that is left."""
+        if self.fill is None:
+            return
+        inside = self.view
+        for axis, (rows, padded) in enumerate(zip(self.live, self.view.shape, strict=True)):
+            if rows < padded:
+                yield inside.narrow(axis, rows, padded - rows)
+                if not rows:
+                    return
+                inside = inside.narrow(axis, 0, rows)
+
+
+def write_slot(load: SlotLoad, source: Tensor | None) -> None:
+    """Write the live part of a slot, and everything around it.
+
+    `source`: of the shape of the live part, cast to the slot's dtype; not copied when it already
+    lies there; None where nothing is copied.
     """
     if source is not None:
-        head = view if view.shape[axis] == rows else view.narrow(axis, 0, rows)
+        head = load.head
         if not is_in_place(source, head):
             head.copy_(source)
-    fill_tail(view, rows, fill, axis=axis)
-
-
-def load_block(view: Tensor, source: Tensor | None, fill: Fill | None = None) -> None:
-    """Like `load_rows`, for a slot with live and padded rows along more than one axis.
-
-    Everything outside of the source's shape is tail; without a source all of the view is.
-    """
-    live = (0,) * view.dim() if source is None else tuple(source.shape)
-    if source is not None:
-        head = view.as_strided(live, view.stride(), view.storage_offset())
-        if not is_in_place(source, head):
-            head.copy_(source)
-    for axis, rows in enumerate(live):
-        fill_tail(view, rows, fill, axis=axis)
-
-
-def fill_tail(view: Tensor, rows: int, fill: Fill | None, *, axis: int = 0) -> None:
-    """Write `fill` into every row from `rows` on; None leaves the tail untouched.
-
-    Enough by itself for a batch without a source, such as a padded idle one.
-    """
-    padding = view.shape[axis] - rows
-    if fill is not None and padding > 0:
-        view.narrow(axis, rows, padding).fill_(fill)
-
-
-def write_scalar(view: Tensor, value: Fill) -> None:
-    """Write a computed host value into every element of a slot, commonly of shape [1]."""
-    view.fill_(value)
+    if load.fill is not None:
+        for tail in load.tails:
+            tail.fill_(load.fill)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import le
 
 import torch
 from torch import Tensor
@@ -42,20 +43,11 @@ def padded_view(slot: Tensor, *shape: int) -> Tensor:
 
     ValueError if the shape does not fit; capacities are checked with a better message before.
     """
-    if len(shape) != slot.dim() or any(
-        not 0 <= size <= held for size, held in zip(shape, slot.shape, strict=True)
-    ):
+    held = slot.shape
+    fits = len(shape) == len(held) and all(map(le, shape, held)) and min(shape, default=0) >= 0
+    if not fits:
         raise ValueError(f"A view of shape {shape} does not fit a slot of {tuple(slot.shape)}.")
     return slot.as_strided(shape, slot.stride(), slot.storage_offset())
-
-
-def clipped_view(slot: Tensor, *shape: int) -> Tensor:
-    """As `padded_view`, of a slot that only some modes load: no longer than the slot anywhere.
-
-    The rows of the other modes, which never look at it, may be more than it holds.
-    """
-    fitting = (min(size, held) for size, held in zip(shape, slot.shape, strict=True))
-    return padded_view(slot, *fitting)
 
 
 def is_in_place(source: Tensor, slot: Tensor) -> bool:

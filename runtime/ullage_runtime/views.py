@@ -1,4 +1,4 @@
-"""A bounded cache of the views that belong to one padded shape."""
+"""Bounded caches of views and of what belongs to one padded shape."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from torch import Tensor
+
+from ullage_runtime.storage import padded_view
 
 V = TypeVar("V")
 
@@ -62,3 +66,27 @@ class ViewCache(Generic[V]):
     @property
     def statistics(self) -> CacheStatistics:
         return CacheStatistics(self._hits, self._misses, self._evictions, len(self._entries))
+
+
+class SlotViews:
+    """The views of slots at the shapes that batches have met, one for each slot and shape.
+
+    A step of prompts comes with ever new numbers of tokens, but most of its slots have been seen
+    at their shape. All views are dropped when there are too many.
+    """
+
+    def __init__(self, limit: int = 16384) -> None:
+        self._limit = limit
+        self._views: dict[tuple[int, tuple[int, ...]], Tensor] = {}
+
+    def of(self, slot: Tensor, *shape: int) -> Tensor:
+        """The leading `shape` of a slot, which outlives this. ValueError if it does not fit."""
+        view = self._views.get((id(slot), shape))
+        if view is None:
+            if len(self._views) >= self._limit:
+                self._views.clear()
+            view = self._views[id(slot), shape] = padded_view(slot, *shape)
+        return view
+
+    def __len__(self) -> int:
+        return len(self._views)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 import torch
@@ -21,8 +22,9 @@ from ullage_demo.sizes import Sizes, Speculation
 from ullage_demo.speculation import verify_batch
 from ullage_demo.tree import ROOT, DraftTree
 from ullage_demo.worker import target_worker
-from ullage_generated.sglang import DecodeGraphTargetBatch, LiveBatch, Mode, decode_graph_target
+from ullage_generated.sglang import DecodeGraphTargetBatch, LiveBatch, Mode
 from ullage_runtime.errors import BatchError, ConfigurationError
+from ullage_runtime.load_plan import LoadSteps
 
 SIZES = Sizes(buckets=(2, 5), max_running=7, context=24)
 TREES = Sizes(buckets=(3,), max_running=4, speculation=Speculation(steps=2, topk=2, draft_tokens=4))
@@ -202,16 +204,19 @@ def test_tails_hold_other_tokens_at_each_replay(
 def test_padded_rows_that_write_anywhere_are_seen(
     worker: GraphWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    load_rows = decode_graph_target.load_rows
-    slots = worker.runners.decode_graph.registry.out_cache_loc
+    copy = LoadSteps.copy_present
+    runner = worker.runners.decode_graph
 
-    def without_a_tail(view: Tensor, source: Tensor | None, rows: int, fill: int) -> None:
-        left_out = view.data_ptr() == slots.data_ptr()
-        load_rows(view, source, rows, None if left_out else fill)
+    def without_a_tail(
+        steps: LoadSteps, view: Tensor, name: str, source: Tensor | None, *rest: object
+    ) -> Tensor | None:
+        live, fill = cast(tuple[tuple[int, ...], int], rest)
+        return copy(steps, view, name, source, live, None if name == "out_cache_loc" else fill)
 
     live = decode_batch(worker, 3)
     expected = worker.forward(live)
-    monkeypatch.setattr(decode_graph_target, "load_rows", without_a_tail)
+    monkeypatch.setattr(LoadSteps, "copy_present", without_a_tail)
+    runner._plans.plans.clear()
     changed = [worker.forward(live) for _ in range(12)]
     assert any(not torch.equal(each, expected) for each in changed)
     assert worker.trials.different > 0

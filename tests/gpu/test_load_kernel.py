@@ -11,13 +11,13 @@ import pytest
 import torch
 
 from support.emulated_cuda import EVERY_DTYPE, Kernel
-from support.slot_loads import Case, Loaded, TorchWriter
+from support.slot_loads import Case, Loaded
 from ullage.emit.kernel import ELEMENTS
 from ullage_runtime.arena import SlotShape
 from ullage_runtime.arena_regions import Regions, RunnerLayout
 from ullage_runtime.cuda.writer import CudaWriter, writer_for
 from ullage_runtime.debug import DebugOptions
-from ullage_runtime.load_plan import SlotLoad
+from ullage_runtime.loader import SlotLoad
 
 GENERATED = Path(__file__).parents[2] / "generated" / "ullage_generated" / "sglang" / "kernels"
 KERNELS = sorted(path.stem for path in GENERATED.glob("*.cu"))
@@ -136,7 +136,7 @@ def test_more_than_two_gigabytes_are_copied_and_filled(kernel: Kernel, offset: i
     source = torch.randint(0, 256, (live + offset,), dtype=torch.uint8, device="cuda")[offset:]
     slot = regions.compute.slot("slot")
     step = SlotLoad(slot, "source", (live,), 3)
-    load = CudaWriter(kernel.open, regions, TorchWriter()).prepare([step], [source])
+    load = CudaWriter(kernel.open, regions).prepare([step], [source])
     assert load([source])
     assert torch.equal(slot[:live], source)
     assert bool((slot[live:] == 3).all())
@@ -154,7 +154,7 @@ def test_slots_on_the_host_are_written_by_the_same_call(kernel: Kernel) -> None:
     on_device, on_host = regions.compute.slot("seq_lens"), regions.host.slot("seq_lens")
     steps = [SlotLoad(on_host, "seq_lens_cpu", (5,), 1), SlotLoad(on_device, "seq_lens", (5,), 1)]
     lengths = torch.arange(5)
-    writer = CudaWriter(kernel.open, regions, TorchWriter())
+    writer = CudaWriter(kernel.open, regions)
     load = writer.prepare(steps, [lengths, lengths.cuda()])
     assert load([lengths + 3, lengths.cuda() + 3])
     assert on_host.tolist() == on_device.tolist() == [3, 4, 5, 6, 7, *[1] * 59]
@@ -192,7 +192,7 @@ def cases_of(kernel: Path) -> list[Case]:
 def test_the_kernel_of_every_runner_loads_all_its_slots(name: str) -> None:
     source = GENERATED / f"{name}.cu"
     actual, expected = (Loaded(cases_of(source), "cuda") for _ in range(2))
-    writer = writer_for(source, actual.regions, TorchWriter())
+    writer = writer_for(str(GENERATED.parent / f"{name}.py"), actual.regions)
     assert isinstance(writer, CudaWriter)
     assert writer.prepare(actual.steps, actual.sources)(actual.sources)
     require_same(actual, expected)

@@ -13,7 +13,6 @@ from ullage_runtime.checks import values_of
 from ullage_runtime.configuration import Defaults, Problems, present
 from ullage_runtime.debug import POISON_BYTE, poison_around
 from ullage_runtime.errors import ConfigurationError, OutputError
-from ullage_runtime.loader import load_block, load_rows
 from ullage_runtime.outputs import cut_to_live
 
 PLACE = "specs/engine/engine.yaml:7"
@@ -40,27 +39,6 @@ def refused(**arguments: object) -> str:
     with pytest.raises(ConfigurationError) as caught:
         configured(dict, {"rows": 3, **arguments}, KNOWN, PLACE)
     return str(caught.value)
-
-
-def test_rows_without_a_source_are_tail() -> None:
-    view = torch.tensor([4, 5, 6])
-    load_rows(view, None, 0, 9)
-    assert view.tolist() == [9, 9, 9]
-
-
-def test_a_block_is_its_source_with_a_fill_around_it() -> None:
-    view = torch.full((3, 4), 5)
-    load_block(view, torch.tensor([[1, 2], [3, 4]]), -1)
-    assert view.tolist() == [[1, 2, -1, -1], [3, 4, -1, -1], [-1, -1, -1, -1]]
-    load_block(view, None, 8)
-    assert set(view.flatten().tolist()) == {8}
-
-
-def test_a_block_that_lies_in_place_is_not_copied_and_keeps_its_values() -> None:
-    view = torch.arange(1, 13).reshape(3, 4)
-    load_block(view, view[:2, :2], 7)
-    assert view[:2, :2].tolist() == [[1, 2], [5, 6]]
-    assert set(view[2].tolist()) == {7}
 
 
 def test_poison_spares_a_source_that_lies_in_the_slot() -> None:

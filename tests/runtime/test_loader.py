@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from ullage_runtime.arena import Arena, SlotShape
-from ullage_runtime.loader import Fill, fill_tail, load_rows, write_scalar
+from ullage_runtime.loader import Fill, SlotLoad, write_slot
 from ullage_runtime.storage import padded_view
 
 CAPACITY = 24
@@ -32,6 +32,9 @@ class Rule:
         shape = list(self.slot.shape)
         shape[self.axis] = rows
         return tuple(shape)
+
+    def load(self, view: Tensor, rows: int) -> SlotLoad:
+        return SlotLoad(view, self.slot.name, self.shape(rows), self.fill)
 
 
 RULES = (
@@ -79,7 +82,7 @@ def load_all(arena: Arena, rows: int, padded: int, seed: int, device: str = "cpu
     for rule in RULES:
         view = padded_view(arena.slot(rule.slot.name), *rule.shape(padded))
         source = make_source(rule, rows, seed, device)
-        load_rows(view, source, rows, rule.fill, axis=rule.axis)
+        write_slot(rule.load(view, rows), source)
 
 
 def new_arena(device: str = "cpu") -> Arena:
@@ -115,7 +118,7 @@ def test_a_small_batch_after_a_big_one_leaves_no_stale_row_in_a_filled_tail(devi
 def test_an_idle_batch_without_a_source_still_gets_its_tail(device: str) -> None:
     arena = new_arena(device)
     load_all(arena, CAPACITY, CAPACITY, 3, device)
-    fill_tail(padded_view(arena.slot("seq_lens"), 4), 0, 1)
+    write_slot(SlotLoad(padded_view(arena.slot("seq_lens"), 4), None, (0,), 1), None)
     assert arena.slot("seq_lens")[:4].tolist() == [1] * 4
     assert (arena.slot("seq_lens")[4:] != 0).all()
 
@@ -139,8 +142,8 @@ def test_loading_never_allocates(
     count = torch.zeros(1, dtype=torch.int32, device=device)
     with forbid_allocation():
         for view, source, rule in prepared:
-            load_rows(view, source, rows, rule.fill, axis=rule.axis)
-        write_scalar(count, rows)
+            write_slot(rule.load(view, rows), source)
+        write_slot(SlotLoad(count, None, (0,), rows), None)
 
 
 def test_the_allocation_guard_notices_an_allocation(
@@ -156,11 +159,11 @@ def test_a_source_that_is_already_in_place_is_not_copied(rule: Rule) -> None:
     arena = new_arena()
     slot = arena.slot(rule.slot.name)
     view = padded_view(slot, *rule.shape(8))
-    load_rows(view, make_source(rule, 5, 9, "cpu"), 5, rule.fill, axis=rule.axis)
+    write_slot(rule.load(view, 5), make_source(rule, 5, 9, "cpu"))
     before = slot.clone()
     head = view.narrow(rule.axis, 0, 5)
     version = head._version
-    load_rows(head, head, 5, rule.fill, axis=rule.axis)
+    write_slot(rule.load(head, 5), head)
     assert head._version == version, "nothing wrote"
     assert torch.equal(slot, before)
 
@@ -168,5 +171,37 @@ def test_a_source_that_is_already_in_place_is_not_copied(rule: Rule) -> None:
 def test_a_scalar_is_written_into_its_slot(device: str) -> None:
     arena = Arena.holding([SlotShape("num_token_non_padded", (1,), torch.int32)], device)
     view = arena.slot("num_token_non_padded")
-    write_scalar(view, 13)
+    write_slot(SlotLoad(view, None, (0,), 13), None)
     assert view.tolist() == [13]
+
+
+def test_rows_without_a_source_are_tail() -> None:
+    view = torch.tensor([4, 5, 6])
+    write_slot(SlotLoad(view, None, (0,), 9), None)
+    assert view.tolist() == [9, 9, 9]
+
+
+def test_a_block_is_its_source_with_a_fill_around_it() -> None:
+    view = torch.full((3, 4), 5)
+    write_slot(SlotLoad(view, "mask", (2, 2), -1), torch.tensor([[1, 2], [3, 4]]))
+    assert view.tolist() == [[1, 2, -1, -1], [3, 4, -1, -1], [-1, -1, -1, -1]]
+    write_slot(SlotLoad(view, None, (0, 0), 8), None)
+    assert set(view.flatten().tolist()) == {8}
+
+
+def test_a_block_that_lies_in_place_is_not_copied_and_keeps_its_values() -> None:
+    view = torch.arange(1, 13).reshape(3, 4)
+    write_slot(SlotLoad(view, "mask", (2, 2), 7), view[:2, :2])
+    assert view[:2, :2].tolist() == [[1, 2], [5, 6]]
+    assert set(view[2].tolist()) == {7}
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=3))
+def test_tails_are_all_that_is_not_live_once(extents: list[tuple[int, int]]) -> None:
+    live = tuple(rows for rows, _ in extents)
+    view = torch.zeros(*(rows + padding for rows, padding in extents), dtype=torch.int64)
+    load = SlotLoad(view, "mask", live, 1)
+    for tail in load.tails:
+        tail += 1
+    assert int(view.sum()) == view.numel() - load.head.numel()
+    assert not load.head.any()

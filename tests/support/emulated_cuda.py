@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from support.slot_loads import Loaded, TorchWriter
+from support.slot_loads import Loaded
 from ullage_runtime.cuda.build import kernel_library
 from ullage_runtime.cuda.library import Open, opened
 from ullage_runtime.cuda.writer import CudaWriter
@@ -63,4 +63,4 @@ class Kernel:
 
     def writer(self, loaded: Loaded) -> CudaWriter:
         """The writer of these slots."""
-        return CudaWriter(self.open, loaded.regions, TorchWriter())
+        return CudaWriter(self.open, loaded.regions)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from hypothesis import strategies as st
@@ -12,9 +12,8 @@ from torch import Tensor
 from ullage_runtime.arena import Arena, SlotShape
 from ullage_runtime.arena_regions import Regions, RunnerLayout
 from ullage_runtime.debug import DebugOptions
-from ullage_runtime.load_plan import PreparedLoad, SlotLoad
-from ullage_runtime.loader import Fill, fill_tail
-from ullage_runtime.storage import is_in_place, padded_view
+from ullage_runtime.loader import Fill, SlotLoad, write_slot
+from ullage_runtime.storage import padded_view
 
 WHOLE = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 FLOATING = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -121,12 +120,13 @@ class Loaded:
     def load_by_torch(self) -> None:
         """What every writer has to do."""
         for step, source in zip(self.steps, self.given, strict=True):
-            load_one(step, source)
+            write_slot(step, source)
 
     def _step(self, number: int) -> SlotLoad:
         case, view = self.cases[number], self.views[number]
         source = f"source_{number}" if case.has_source else None
-        return SlotLoad(view, source, case.live or (), case.fill)
+        live = (0,) * view.dim() if case.live is None else case.live
+        return SlotLoad(view, source, live, case.fill)
 
     def _source(self, number: int) -> Tensor | None:
         case = self.cases[number]
@@ -172,32 +172,3 @@ class Loaded:
         limits = torch.iinfo(dtype)
         high = limits.max if limits.max == torch.iinfo(torch.int64).max else limits.max + 1
         return torch.randint(limits.min, high, shape, generator=self.random, dtype=dtype)
-
-
-def load_one(step: SlotLoad, source: Tensor | None) -> None:
-    """The definition of one step."""
-    live = step.live or (0,) * step.view.dim()
-    if source is not None:
-        head = step.view.as_strided(live, step.view.stride(), step.view.storage_offset())
-        if not is_in_place(source, head):
-            head.copy_(source)
-    for axis, rows in enumerate(live):
-        fill_tail(step.view, rows, step.fill, axis=axis)
-
-
-class TorchWriter:
-    """A writer of the definition itself."""
-
-    def prepare(self, steps: Sequence[SlotLoad], sources: Sequence[Tensor]) -> PreparedLoad:
-        def load(sources: Sequence[Tensor]) -> bool:
-            remaining = iter(sources)
-            for step in steps:
-                load_one(step, None if step.source is None else next(remaining))
-            return True
-
-        return load
-
-
-def with_live(case: Case, live: tuple[int, ...]) -> Case:
-    """The case with other live extents."""
-    return replace(case, live=live)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from ullage.emit.axes import differ
 from ullage.emit.live_fields import LiveField
 from ullage.emit.model import EngineModel, RunnerModel
 from ullage.emit.modules import Module
@@ -84,6 +85,7 @@ class BatchEmitter:
             live_doc=self._live_doc(),
             live_fields=[self._live_field(each) for each in self.engine.live_fields.values()],
             offers=any(self.engine.has_choice(each.name) for each in self.engine.spec.workers),
+            differ=differ(self.engine, "self.live", "self.padded"),
             batches=[self._batch(each) for each in self.engine.runners],
         )
         about = (
@@ -173,7 +175,7 @@ class BatchEmitter:
             place = (comment(each.place.short, 4),)
             text = f"{each.doc or each.name}; as it was in the live batch"
             name = runner.field(each.name)
-            fields.append(FieldView(place, name, "Tensor | None", "", _doc(text)))
+            fields.append(FieldView(place, name, "Tensor | None", " = None", _doc(text)))
         doc = docstring(
             (
                 sentence(f"A batch as the {runner.title} has loaded it"),
@@ -195,7 +197,7 @@ class BatchEmitter:
             parts.append(f"only where {spell(slot.guard)}")
         place = (comment(slot.place.short, 4),)
         name = runner.field(slot.name)
-        return FieldView(place, name, "Tensor | None", "", _doc("; ".join(parts)))
+        return FieldView(place, name, "Tensor | None", " = None", _doc("; ".join(parts)))
 
 
 def _is_seen_in(variable: LiveVariable, field: LiveField) -> bool:

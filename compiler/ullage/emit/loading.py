@@ -9,10 +9,9 @@ from functools import cached_property
 from ullage.emit.accepting import shared_slots
 from ullage.emit.extents import ExtentsWriter
 from ullage.emit.model import RunnerModel
-from ullage.emit.names import Names
 from ullage.emit.padding import FunctionView, fit_function, live_function, pad_function
 from ullage.emit.scope import scope_of
-from ullage.emit.slot_loads import SlotLoad, SlotWriter, locals_of
+from ullage.emit.slot_loads import SlotLoad, SlotWriter
 from ullage.emit.text import comment, docstring, literal
 from ullage.spec.model import Mode
 
@@ -35,7 +34,6 @@ class GroupView:
     doc: str
     modes: tuple[str, ...]
     slots: tuple[SlotLoad, ...]
-    absent: tuple[str, ...]
     unloaded: tuple[str, ...]
     extents: tuple[str, ...]
     knows: bool
@@ -111,28 +109,21 @@ class Loading:
                 self.runner,
                 slot,
                 slot.tails[first],
-                self._locals.of(self.runner.field(slot.name)),
                 slot.name in known,
             ).load()
             for slot in loaded
         )
-        fields = [self.runner.field(slot.name) for slot in absent]
         return GroupView(
             group_name(modes, self.runner),
             docstring((f"The slots of {', '.join(mode.name for mode in modes)}.",), indent=8),
             tuple(mode.name for mode in modes),
             slots,
-            tuple(fields),
             tuple(
                 f"self.registry.{self.runner.field(each.name)}" for each in absent if not each.kept
             ),
             tuple(each.live for each in self.runner.own_extents if first in each.slot.tails),
             any(slot.name in known and slot.source is not None for slot in loaded),
         )
-
-    @cached_property
-    def _locals(self) -> Names:
-        return locals_of(self.runner)
 
     def _known(self, modes: list[Mode]) -> frozenset[str]:
         """The slots whose sources `select` checks in all these modes."""

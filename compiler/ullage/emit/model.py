@@ -23,11 +23,14 @@ from ullage.spec.chains import chain_of, serving_by_mode
 from ullage.spec.model import Axis, Carried, Mode, Parameter, Runner, Slot, Spec, Transform
 
 FIELDS_RESERVED = (
-    *("allocate", "arenas", "has_padding", "layout", "mode", "of", "regions", "self", "slots"),
+    *("allocate", "arenas", "has_padding", "layout", "live", "mode", "of", "padded", "regions"),
+    *("self", "slots"),
 )
 """What batches and registries have besides slots, carried fields and extents."""
 
-AXES_RESERVED = ("brought", "count", "has_padding", "index", "mode", "of", "self")
+AXES_RESERVED = (
+    *("brought", "count", "has_padding", "index", "live", "mode", "of", "padded", "self"),
+)
 """What batches, capacities and tuples of rows have besides axes."""
 
 
@@ -49,10 +52,6 @@ class Classes:
     @property
     def registry(self) -> str:
         return f"{self.stem}Registry"
-
-    @property
-    def views(self) -> str:
-        return f"{self.stem}Views"
 
     @property
     def extents(self) -> str:
@@ -149,7 +148,17 @@ class EngineModel:
     @cached_property
     def runners(self) -> tuple[RunnerModel, ...]:
         """Every runner of every worker, with classes that nothing else is called."""
-        taken = {*IMPORTED, "Config", "Extents", "LiveBatch", "Mode", "Offer", "Rows", "Worker"}
+        taken = {
+            *IMPORTED,
+            "Config",
+            "Extents",
+            "LiveBatch",
+            "LoadedBatch",
+            "Mode",
+            "Offer",
+            "Rows",
+        }
+        taken |= {"Worker"}
         taken |= set(self.settings.enum_classes)
         problems = {each.name: each for each in self.analysis.problem.runners}
         declared = {each.name: each for each in self.spec.runners}
@@ -157,7 +166,7 @@ class EngineModel:
         for planned in self.analysis.plan.runners:
             stem, number = camel(planned.name), 2
             suffixes = (
-                *("Batch", "Capacities", "Registry", "Views", "Extents"),
+                *("Batch", "Capacities", "Registry", "Extents"),
                 *("Engine", "Facts", "Runner"),
             )
             while any(f"{stem}{suffix}" in taken for suffix in suffixes):
@@ -310,22 +319,6 @@ class RunnerModel:
         return all(
             name in axes or (name in settings and settings.of(name).base not in changing)
             for name in free_names(self.unfold(extent))
-        )
-
-    def is_viewed(self, slot: PlannedSlot) -> bool:
-        """Whether the padded shape of a batch decides the shape of the slot's view."""
-        return slot.name in self._viewed
-
-    def is_always_loaded(self, slot: PlannedSlot) -> bool:
-        """Whether every mode of the runner loads the slot."""
-        return len(slot.tails) == len(self.problem.modes)
-
-    @cached_property
-    def _viewed(self) -> frozenset[str]:
-        return frozenset(
-            slot.name
-            for slot in self.slots
-            if all(self.follows_rows(dimension.extent) for dimension in slot.dimensions)
         )
 
     @cached_property

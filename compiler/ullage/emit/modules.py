@@ -11,7 +11,7 @@ from ullage.emit.rendering import render
 from ullage.emit.scan import names_of, without_unused
 from ullage.emit.text import comment, docstring
 
-GENERATED_CODE_VERSION: Final = 4
+GENERATED_CODE_VERSION: Final = 5
 """Which version of the runtime's interface generated code is written for."""
 
 STANDARD: Final[Mapping[str, str]] = {
@@ -20,6 +20,7 @@ STANDARD: Final[Mapping[str, str]] = {
     "Final": "typing",
     "Generic": "typing",
     "Callable": "collections.abc",
+    "Hashable": "collections.abc",
     "Iterable": "collections.abc",
     "Mapping": "collections.abc",
     "NamedTuple": "typing",
@@ -50,14 +51,18 @@ RUNTIME: Final[Mapping[str, str]] = {
     "DebugOptions": "debug",
     "PeerError": "errors",
     "Problems": "configuration",
+    "LoadPlan": "load_plan",
+    "LoadSteps": "load_plan",
+    "PlanCache": "plan_cache",
     "Ranks": "ranks",
     "Regions": "arena_regions",
     "RunnerLayout": "arena_regions",
+    "Seen": "plan_cache",
     "SharedArena": "arena_regions",
     "SingleRank": "ranks",
     "SlotShape": "arena",
     "UllageRuntimeError": "errors",
-    "ViewCache": "views",
+    "SlotViews": "views",
     "align_up": "integers",
     "cdiv": "integers",
     "check_extent": "checks",
@@ -67,16 +72,10 @@ RUNTIME: Final[Mapping[str, str]] = {
     "configured": "arguments",
     "Defaults": "configuration",
     "cut_to_live": "outputs",
-    "fill_tail": "loader",
-    "is_in_place": "storage",
     "live_extent": "checks",
-    "load_block": "loader",
-    "load_rows": "loader",
     "map_tensors": "outputs",
     "next_in": "integers",
     "out_of_range": "checks",
-    "clipped_view": "storage",
-    "padded_view": "storage",
     "poison": "debug",
     "poison_around": "debug",
     "present": "configuration",
@@ -90,7 +89,7 @@ RUNTIME: Final[Mapping[str, str]] = {
     "unknown_mode": "checks",
     "values_of": "checks",
     "whole_number": "checks",
-    "write_scalar": "loader",
+    "writer_for": "cuda.writer",
 }
 IMPORTED: Final = (*STANDARD, *THIRD_PARTY, *RUNTIME)
 """Names that generated modules import, and that nothing of a spec may be called."""
@@ -135,7 +134,7 @@ PREPARED: Final = (
     "config = self.config",
     "mode = live.mode.value",
     "registry = self.registry",
-    "views = self._views_of(padded)",
+    "view = self._views.of",
 )
 """Local variables that templates provide, whether or not the lines of a spec need them."""
 

@@ -20,7 +20,7 @@ ROLES: tuple[DeviceRole, ...] = ("compute", "host")
 
 @dataclass(frozen=True, slots=True)
 class SlotView:
-    """One slot: its field, how it is placed in an arena, and how its padded head is taken."""
+    """One slot: its field, and how it is placed in an arena."""
 
     place: str
     name: str
@@ -30,7 +30,6 @@ class SlotView:
     shape: str
     dtype: str
     condition: str
-    view: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,15 +47,11 @@ class RegistryView:
 
     place: str
     name: str
-    views: str
     capacities: str
     title: str
     doc: str
-    views_doc: str
     arenas: tuple[ArenaView, ...]
     slots: tuple[SlotView, ...]
-    viewed: tuple[SlotView, ...]
-    uses_config: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,27 +73,17 @@ class RegistryEmitter:
 
     def _runner(self, runner: RunnerModel) -> RegistryView:
         slots = {slot.name: self._slot(runner, slot) for slot in runner.slots}
-        viewed = tuple(slots[slot.name] for slot in runner.slots if runner.is_viewed(slot))
         return RegistryView(
             comment(runner.planned.place.short),
             runner.classes.registry,
-            runner.classes.views,
             runner.classes.capacities,
             literal(f"{runner.planned.runner} of worker {runner.planned.worker}"),
             docstring(
                 (sentence(f"The static buffers of the {runner.title}, each at its capacity"),)
             ),
-            docstring((sentence("What a batch of one padded shape sees of the buffers"),)),
             tuple(self._arenas(runner, slots)),
             tuple(slots.values()),
-            viewed,
-            self.views_use_config(runner),
         )
-
-    def views_use_config(self, runner: RunnerModel) -> bool:
-        """Whether the shape of some view follows from parameters too."""
-        viewed = (slot for slot in runner.slots if runner.is_viewed(slot))
-        return any("config." in text for slot in viewed for text in self._extents(runner, slot))
 
     def _arenas(self, runner: RunnerModel, slots: dict[str, SlotView]) -> Iterator[ArenaView]:
         """The slots by device, those that are kept apart if there are any."""
@@ -121,10 +106,6 @@ class RegistryEmitter:
         guarded = slot.guard != TRUE
         shape = tuple_of(self._capacity(runner, each) for each in slot.dimensions)
         spelled = ", ".join(spell(self.engine.by_axes(each.extent)) for each in slot.dimensions)
-        view = "padded_view" if runner.is_always_loaded(slot) else "clipped_view"
-        view = f"{view}(registry.{name}, {', '.join(self._extents(runner, slot))})"
-        if guarded:
-            view = f"None if registry.{name} is None else {view}"
         return SlotView(
             comment(slot.place.short, 4),
             name,
@@ -134,7 +115,6 @@ class RegistryEmitter:
             shape,
             dtype_source(slot),
             self._config.of(slot.guard) if guarded else "",
-            view,
         )
 
     def _capacity(self, runner: RunnerModel, dimension: Dimension) -> str:
@@ -144,12 +124,6 @@ class RegistryEmitter:
         if dimension.rises is None:
             return length
         return self._config.with_names({f"padded_{dimension.rises}": length}).of(dimension.extent)
-
-    def _extents(self, runner: RunnerModel, slot: PlannedSlot) -> Iterator[str]:
-        rows = {f"padded_{a.name}": f"rows.{self.engine.axis(a.name)}" for a in self.engine.axes}
-        source = self._config.with_names(rows)
-        if runner.is_viewed(slot):
-            yield from (source.of(dimension.extent) for dimension in slot.dimensions)
 
 
 def dtype_source(slot: PlannedSlot) -> str:

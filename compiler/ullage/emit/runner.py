@@ -14,8 +14,8 @@ from ullage.emit.extents import extents_class
 from ullage.emit.loading import Loading
 from ullage.emit.model import RunnerModel
 from ullage.emit.modules import Module
-from ullage.emit.registry import RegistryEmitter
 from ullage.emit.rendering import render
+from ullage.emit.seen import exchanging_modes, seen_of
 from ullage.emit.selection import can_run
 from ullage.emit.text import comment, docstring, literal, sentence
 from ullage.emit.warm_up import WarmUps
@@ -33,10 +33,12 @@ class ServedView:
 
 @dataclass(frozen=True, slots=True)
 class CaseView:
-    """Modes that one method takes."""
+    """Modes that one method takes, and which of the methods of debug mode there are for them."""
 
     pattern: str
     method: str
+    poisons: bool = False
+    verifies: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,6 @@ class RunnerEmitter:
             doc=docstring(
                 (sentence(runner.runner.doc or runner.title), f"The {runner.title}."), indent=4
             ),
-            axes=[engine.axis(axis.name) for axis in engine.axes],
             differ=differ(engine, "rows", "padded"),
             extents_class=extents_class(runner),
             own_extents=runner.own_extents,
@@ -89,9 +90,13 @@ class RunnerEmitter:
                 CaseView(_pattern((mode.name,)), f"_extents_{mode.name}")
                 for mode, _ in runner.modes
             ],
-            load_cases=[CaseView(_pattern(each.modes), f"_load_{each.name}") for each in groups],
+            load_cases=[
+                CaseView(_pattern(each.modes), each.name, each.poisons, each.verifies)
+                for each in groups
+            ],
+            seen=list(seen_of(runner)),
+            exchanging=list(exchanging_modes(runner)),
             groups=groups,
-            slots=[runner.field(slot.name) for slot in runner.slots],
             carried=[
                 (runner.field(each.name), engine.live_field(each.source).name)
                 for each in runner.carried
@@ -104,13 +109,9 @@ class RunnerEmitter:
             pad_type="bool | Offer" if chosen else "bool",
             can_run=chosen,
             arenas_field=names_of_runners(engine).of(runner.planned.name),
-            views_config="self.config, " if self._views_use_config() else "",
         )
         about = (sentence(f"The {runner.title} of {engine.spec.engine}"),)
         return Module(f"{runner.classes.module}.py", about, body, self._siblings())
-
-    def _views_use_config(self) -> bool:
-        return RegistryEmitter(self.runner.engine).views_use_config(self.runner)
 
     def _siblings(self) -> dict[str, str]:
         runner = self.runner
@@ -118,7 +119,7 @@ class RunnerEmitter:
         siblings |= {"LiveBatch": "batch", "Mode": "batch", "Offer": "batch"}
         siblings |= dict.fromkeys(runner.engine.settings.enum_classes, "config")
         siblings |= {runner.classes.batch: "batch", runner.classes.capacities: "capacities"}
-        siblings |= {runner.classes.registry: "registry", runner.classes.views: "registry"}
+        siblings |= {runner.classes.registry: "registry"}
         return siblings | dict.fromkeys((runner.classes.engine, runner.classes.facts), "engine")
 
     def _guards(self) -> list[tuple[str, Expr]]:

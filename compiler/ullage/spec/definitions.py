@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from ullage.expr.evaluate import Environment, EvaluationError, evaluate
 from ullage.expr.kinds import BOOLEAN, EnumKind, IntKind, Kind, ListKind
-from ullage.expr.tree import Expr, free_names
+from ullage.expr.tree import Expr, ListOf, free_names
 from ullage.expr.units import NO_UNIT
 from ullage.spec import problems
 from ullage.spec.check_names import WORKER
@@ -164,6 +164,7 @@ def _parameter(
     unit = IntKind(parameter.unit)
     bounds = parameter.range and check_range(parameter.range, scope, unit, expressions)[0]
     default = parameter.default and expressions.check(parameter.default, scope, kind)
+    _check_default(parameter.name, default, bounds, expressions)
     _check_earlier(parameter, spec, uses, expressions)
     _check_varies(parameter, spec, expressions)
     return replace(parameter, when=when, range=bounds, default=default)
@@ -202,6 +203,27 @@ def constant(expr: Expr) -> int | None:
     except EvaluationError:
         return None
     return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _check_default(
+    parameter: str, default: Expr | None, bounds: Range | None, expressions: Expressions
+) -> None:
+    """A default that is a number, or a list of some, is in its range."""
+    if default is None or bounds is None:
+        return
+    least, most = constant(bounds.low), constant(bounds.high)
+    if least is not None and most is not None and least > most:
+        return  # reported as an empty range
+    for element in default.elements if isinstance(default, ListOf) else (default,):
+        value = constant(element)
+        if value is None or ((least is None or least <= value) and (most is None or value <= most)):
+            continue
+        message = f"the default of '{parameter}' is {value}, outside [{least}, {most}]"
+        hint = "a configuration that does not give it would be refused"
+        expressions.collector.error(
+            problems.DEFAULT_OUT_OF_RANGE, message, default.place, hint=hint
+        )
+        return
 
 
 def _check_earlier(

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ullage_runtime.version import require_generated_code_version
 
-require_generated_code_version(4, __name__)
+require_generated_code_version(5, __name__)
 
 
 class Mode(Enum):
@@ -646,2359 +646,1923 @@ class Offer:
     checked: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DecodeGraphTargetBatch:
+@dataclass(frozen=True, kw_only=True)
+class LoadedBatch:
+    """What every batch that a runner has loaded says of its rows."""
+
+    mode: Mode
+    live: Rows
+    """What the scheduler's tensors bring."""
+    padded: Rows
+    """The same after padding."""
+
+    @property
+    def live_requests(self) -> int:
+        """Requests that the scheduler's tensors bring."""
+        return self.live.requests
+
+    @property
+    def requests(self) -> int:
+        """Requests after padding."""
+        return self.padded.requests
+
+    @property
+    def live_tokens(self) -> int:
+        """Tokens that the scheduler's tensors bring."""
+        return self.live.tokens
+
+    @property
+    def tokens(self) -> int:
+        """Tokens after padding."""
+        return self.padded.tokens
+
+    @property
+    def live_graph_requests(self) -> int:
+        """Graph_requests that the scheduler's tensors bring."""
+        return self.live.graph_requests
+
+    @property
+    def graph_requests(self) -> int:
+        """Graph_requests after padding."""
+        return self.padded.graph_requests
+
+    @property
+    def live_graph_tokens(self) -> int:
+        """Graph_tokens that the scheduler's tensors bring."""
+        return self.live.graph_tokens
+
+    @property
+    def graph_tokens(self) -> int:
+        """Graph_tokens after padding."""
+        return self.padded.graph_tokens
+
+    @property
+    def live_split_tokens(self) -> int:
+        """Split_tokens that the scheduler's tensors bring."""
+        return self.live.split_tokens
+
+    @property
+    def split_tokens(self) -> int:
+        """Split_tokens after padding."""
+        return self.padded.split_tokens
+
+    @property
+    def live_first_tokens(self) -> int:
+        """First_tokens that the scheduler's tensors bring."""
+        return self.live.first_tokens
+
+    @property
+    def first_tokens(self) -> int:
+        """First_tokens after padding."""
+        return self.padded.first_tokens
+
+    @property
+    def live_second_tokens(self) -> int:
+        """Second_tokens that the scheduler's tensors bring."""
+        return self.live.second_tokens
+
+    @property
+    def second_tokens(self) -> int:
+        """Second_tokens after padding."""
+        return self.padded.second_tokens
+
+    @property
+    def live_context_tokens(self) -> int:
+        """Context_tokens that the scheduler's tensors bring."""
+        return self.live.context_tokens
+
+    @property
+    def context_tokens(self) -> int:
+        """Context_tokens after padding."""
+        return self.padded.context_tokens
+
+    @property
+    def live_proxy_tokens(self) -> int:
+        """Proxy_tokens that the scheduler's tensors bring."""
+        return self.live.proxy_tokens
+
+    @property
+    def proxy_tokens(self) -> int:
+        """Proxy_tokens after padding."""
+        return self.padded.proxy_tokens
+
+    @property
+    def live_gathered_tokens(self) -> int:
+        """Gathered_tokens that the scheduler's tensors bring."""
+        return self.live.gathered_tokens
+
+    @property
+    def gathered_tokens(self) -> int:
+        """Gathered_tokens after padding."""
+        return self.padded.gathered_tokens
+
+    @property
+    def has_padding(self) -> bool:
+        """Whether there are padded rows along some axis."""
+        return self.live.brought != self.padded.brought
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecodeGraphTargetBatch(LoadedBatch):
     """A batch as the runner decode_graph of worker target has loaded it.
 
     Slots are views of static buffers, valid until the next load; one that the mode does not load,
     or whose source is absent, is None.
     """
 
-    mode: Mode
-    live_requests: int
-    """Requests that the scheduler's tensors bring."""
-    requests: int
-    """Requests after padding."""
-    live_tokens: int
-    """Tokens that the scheduler's tensors bring."""
-    tokens: int
-    """Tokens after padding."""
-    live_graph_requests: int
-    """Graph_requests that the scheduler's tensors bring."""
-    graph_requests: int
-    """Graph_requests after padding."""
-    live_graph_tokens: int
-    """Graph_tokens that the scheduler's tensors bring."""
-    graph_tokens: int
-    """Graph_tokens after padding."""
-    live_split_tokens: int
-    """Split_tokens that the scheduler's tensors bring."""
-    split_tokens: int
-    """Split_tokens after padding."""
-    live_first_tokens: int
-    """First_tokens that the scheduler's tensors bring."""
-    first_tokens: int
-    """First_tokens after padding."""
-    live_second_tokens: int
-    """Second_tokens that the scheduler's tensors bring."""
-    second_tokens: int
-    """Second_tokens after padding."""
-    live_context_tokens: int
-    """Context_tokens that the scheduler's tensors bring."""
-    context_tokens: int
-    """Context_tokens after padding."""
-    live_proxy_tokens: int
-    """Proxy_tokens that the scheduler's tensors bring."""
-    proxy_tokens: int
-    """Proxy_tokens after padding."""
-    live_gathered_tokens: int
-    """Gathered_tokens that the scheduler's tensors bring."""
-    gathered_tokens: int
-    """Gathered_tokens after padding."""
     # specs/sglang/backends/flashinfer.yaml:67
-    flashinfer_workspace: Tensor | None
+    flashinfer_workspace: Tensor | None = None
     """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; only where
     has_flashinfer.
     """
     # specs/sglang/backends/prepared.yaml:3
-    graph_input_embeds: Tensor | None
+    graph_input_embeds: Tensor | None = None
     """[tokens, hidden_size], bfloat16: embeddings that special paths of a model put in place of
     token ids; only where enable_decode_graph.
     """
     # specs/sglang/backends/sequences.yaml:31
-    verify_mask: Tensor | None
+    verify_mask: Tensor | None = None
     """[requests * target_width * mask_width], bool: which keys each token of a tree sees; loaded
     in adaptive_verify, capture, target_verify; only where speculative and (attention_backend
     == fa3 or attention_backend == fa4 or attention_backend == triton).
     """
     # specs/sglang/slots.yaml:3
-    input_ids: Tensor | None
+    input_ids: Tensor | None = None
     """[tokens], int64: token ids."""
     # specs/sglang/slots.yaml:6
-    positions: Tensor | None
+    positions: Tensor | None = None
     """[tokens], int64: rotary positions."""
     # specs/sglang/slots.yaml:9
-    out_cache_loc: Tensor | None
+    out_cache_loc: Tensor | None = None
     """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
     # specs/sglang/slots.yaml:15
-    mrope_positions: Tensor | None
+    mrope_positions: Tensor | None = None
     """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
     # specs/sglang/slots.yaml:18
-    req_pool_indices: Tensor | None
+    req_pool_indices: Tensor | None = None
     """[requests], int64: rows of the request table; row 0 is reserved for padding."""
     # specs/sglang/slots.yaml:21
-    seq_lens: Tensor | None
+    seq_lens: Tensor | None = None
     """[requests], int64: tokens of each sequence."""
     # specs/sglang/slots.yaml:24
-    seq_lens_cpu: Tensor | None
+    seq_lens_cpu: Tensor | None = None
     """[requests], int64 on the host: the same on the host."""
     # specs/sglang/slots.yaml:36
-    encoder_lens: Tensor | None
+    encoder_lens: Tensor | None = None
     """[requests], int32: positions of the encoder for each request; only where
     is_encoder_decoder.
     """
     # specs/sglang/slots.yaml:40
-    mamba_track_indices: Tensor | None
+    mamba_track_indices: Tensor | None = None
     """[requests], int64: where the state of each request is kept; only where tracks_mamba."""
     # specs/sglang/slots.yaml:43
-    mamba_track_mask: Tensor | None
+    mamba_track_mask: Tensor | None = None
     """[requests], bool: whether the state is kept in this round; only where tracks_mamba."""
     # specs/sglang/slots.yaml:46
-    ngram_column_starts: Tensor | None
+    ngram_column_starts: Tensor | None = None
     """[requests], int32: where the tokens of a request begin; only where ngram_embedding."""
     # specs/sglang/slots.yaml:49
-    ngram_req_lens: Tensor | None
+    ngram_req_lens: Tensor | None = None
     """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
     # specs/sglang/slots.yaml:52
-    ngram_out_column_starts: Tensor | None
+    ngram_out_column_starts: Tensor | None = None
     """[requests], int32: where the tokens that are written begin; only where ngram_embedding."""
     # specs/sglang/slots.yaml:55
-    ngram_out_req_lens: Tensor | None
+    ngram_out_req_lens: Tensor | None = None
     """[requests], int32: tokens of a request to write; only where ngram_embedding."""
     # specs/sglang/slots.yaml:58
-    ngram_skip_update: Tensor | None
+    ngram_skip_update: Tensor | None = None
     """[requests], bool: whether the table is left as it is; only where ngram_embedding."""
     # specs/sglang/slots.yaml:61
-    canary_request_ids: Tensor | None
+    canary_request_ids: Tensor | None = None
     """[requests], int64: whose key-value slots are checked; only where kv_canary."""
     # specs/sglang/slots.yaml:64
-    canary_bootstrap_rooms: Tensor | None
+    canary_bootstrap_rooms: Tensor | None = None
     """[requests], int64: where they came from, -1 for here; only where kv_canary."""
     # specs/sglang/slots.yaml:67
-    dllm_input_state: Tensor | None
+    dllm_input_state: Tensor | None = None
     """[tokens, hidden_size], bfloat16: the states that inputs are prepared from; only where
     prepares_dllm_inputs.
     """
     # specs/sglang/slots.yaml:70
-    aux_hidden_states: Tensor | None
+    aux_hidden_states: Tensor | None = None
     """[tokens, draft_input_size], bfloat16: what the draft model takes from the target; loaded
     in capture, idle, target_verify; only where has_block_graph.
     """
     # specs/sglang/slots.yaml:74
-    global_num_tokens: Tensor | None
+    global_num_tokens: Tensor | None = None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
     # specs/sglang/slots.yaml:77
-    global_num_tokens_for_logprob: Tensor | None
+    global_num_tokens_for_logprob: Tensor | None = None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
     logits.
     """
     # specs/sglang/slots.yaml:80
-    custom_mask: Tensor | None
+    custom_mask: Tensor | None = None
     """[(requests * sequence_fill + tokens) * target_width], bool: which keys each token sees
     while a graph is captured; loaded in capture.
     """
     # specs/sglang/slots.yaml:83
-    graph_logits: Tensor | None
+    graph_logits: Tensor | None = None
     """[tokens, vocab_size], float32: logits of every row of a graph; only where
     enable_decode_graph.
     """
     # specs/sglang/slots.yaml:86
-    pipeline_hidden_states: Tensor | None
+    pipeline_hidden_states: Tensor | None = None
     """[proxy_tokens, hidden_size * residual_streams], bfloat16: what the previous pipeline rank
     computed; only where pp_size > 1.
     """
     # specs/sglang/slots.yaml:89
-    pipeline_residual: Tensor | None
+    pipeline_residual: Tensor | None = None
     """[proxy_tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
     # specs/sglang/slots.yaml:316
-    num_token_non_padded: Tensor | None
+    num_token_non_padded: Tensor | None = None
     """[1], int32: rows that are real, or those of them that this rank routes; expert routing
     skips the rest; only where counts_real_tokens.
     """
     # specs/sglang/slots.yaml:326
-    first_num_token_non_padded: Tensor | None
+    first_num_token_non_padded: Tensor | None = None
     """[1], int32: the same of the first of two batches that overlap; only where
     enable_two_batch_overlap.
     """
     # specs/sglang/slots.yaml:329
-    second_num_token_non_padded: Tensor | None
+    second_num_token_non_padded: Tensor | None = None
     """[1], int32: and of the second; only where enable_two_batch_overlap."""
     # specs/sglang/backends/dsa.yaml:15
-    dsa_page_table: Tensor | None
+    dsa_page_table: Tensor | None = None
     """[tokens, dsa_columns], int32: slots or pages of the sequence of each token; only where
     has_dsa.
     """
     # specs/sglang/backends/dsa.yaml:18
-    dsa_cache_seqlens: Tensor | None
+    dsa_cache_seqlens: Tensor | None = None
     """[tokens], int32: keys that each token sees; only where has_dsa."""
     # specs/sglang/backends/dsa.yaml:20
-    dsa_kv_indptr: Tensor | None
+    dsa_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the selected keys of each request begin; only where has_dsa
     and hip.
     """
     # specs/sglang/backends/dsa.yaml:23
-    dsa_kv_indices: Tensor | None
+    dsa_kv_indices: Tensor | None = None
     """[requests, dsa_index_topk], int32: slots of the selected keys; only where has_dsa and hip."""
     # specs/sglang/backends/flashinfer.yaml:16
-    flashinfer_kv_indptr: Tensor | None
+    flashinfer_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
     # specs/sglang/backends/flashinfer.yaml:19
-    flashinfer_qo_indptr: Tensor | None
+    flashinfer_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
     # specs/sglang/backends/flashinfer.yaml:21
-    flashinfer_last_page_len: Tensor | None
+    flashinfer_last_page_len: Tensor | None = None
     """[requests], int32: keys on its last page; only where has_flashinfer."""
     # specs/sglang/backends/flashinfer.yaml:23
-    flashinfer_second_kv_indptr: Tensor | None
+    flashinfer_second_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
     where has_flashinfer and has_second_wrapper.
     """
     # specs/sglang/backends/flashinfer.yaml:26
-    flashinfer_second_qo_indptr: Tensor | None
+    flashinfer_second_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer and
     has_second_wrapper.
     """
     # specs/sglang/backends/flashinfer.yaml:35
-    flashinfer_kv_indices: Tensor | None
+    flashinfer_kv_indices: Tensor | None = None
     """[requests, sequence_limit], int32: slots of all keys, those of one request behind those of
     another; only where has_flashinfer.
     """
     # specs/sglang/backends/flashinfer.yaml:38
-    flashinfer_second_kv_indices: Tensor | None
+    flashinfer_second_kv_indices: Tensor | None = None
     """[requests, sequence_limit], int32: the same for the second wrapper; only where
     has_flashinfer and has_second_wrapper.
     """
     # specs/sglang/backends/flashinfer.yaml:41
-    flashinfer_window_cache_loc: Tensor | None
+    flashinfer_window_cache_loc: Tensor | None = None
     """[tokens], int64: slots to write in the pool of layers with a window; only where
     has_flashinfer and has_window.
     """
     # specs/sglang/backends/flashinfer.yaml:45
-    flashinfer_mask_indptr: Tensor | None
+    flashinfer_mask_indptr: Tensor | None = None
     """[requests + 1], int32: where the mask of each request begins; only where has_flashinfer."""
     # specs/sglang/backends/flashinfer.yaml:48
-    flashinfer_custom_mask: Tensor | None
+    flashinfer_custom_mask: Tensor | None = None
     """[tokens, context_length], uint8: which keys each token sees; only where has_flashinfer."""
     # specs/sglang/backends/hybrid_linear.yaml:8
-    linear_state_indices: Tensor | None
+    linear_state_indices: Tensor | None = None
     """[requests], int32: where the state of each request lies, -1 in a row without a request;
     only where hybrid_linear.
     """
     # specs/sglang/backends/hybrid_linear.yaml:11
-    linear_query_start: Tensor | None
+    linear_query_start: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where hybrid_linear."""
     # specs/sglang/backends/hybrid_linear.yaml:13
-    linear_verify_indices: Tensor | None
+    linear_verify_indices: Tensor | None = None
     """[requests], int32: where the states of a verify are put aside; only where hybrid_linear
     and speculative.
     """
     # specs/sglang/backends/hybrid_linear.yaml:23
-    linear_next_token: Tensor | None
+    linear_next_token: Tensor | None = None
     """[requests, target_width], int64: the first token that follows each, -1 for none; loaded in
     capture, target_verify; only where hybrid_linear and drafts_trees.
     """
     # specs/sglang/backends/hybrid_linear.yaml:26
-    linear_next_sibling: Tensor | None
+    linear_next_sibling: Tensor | None = None
     """[requests, target_width], int64: the next token beside each, -1 for none; loaded in
     capture, target_verify; only where hybrid_linear and drafts_trees.
     """
     # specs/sglang/backends/hybrid_linear.yaml:29
-    linear_parent: Tensor | None
+    linear_parent: Tensor | None = None
     """[requests, target_width], int64: the token that each follows, -1 for none; loaded in
     capture, target_verify; only where hybrid_linear and drafts_trees.
     """
     # specs/sglang/backends/mla.yaml:19
-    mla_kv_indptr: Tensor | None
+    mla_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_mla."""
     # specs/sglang/backends/mla.yaml:22
-    mla_qo_indptr: Tensor | None
+    mla_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_mla."""
     # specs/sglang/backends/mla.yaml:30
-    mla_kv_indices: Tensor | None
+    mla_kv_indices: Tensor | None = None
     """[requests, sequence_limit], int32: slots of all keys, those of one request behind those of
     another; only where has_mla.
     """
     # specs/sglang/backends/mla.yaml:33
-    mla_kv_lens: Tensor | None
+    mla_kv_lens: Tensor | None = None
     """[requests], int32: keys of each request; only where has_mla."""
     # specs/sglang/backends/mla.yaml:34
-    mla_kv_indptr_cpu: Tensor | None
+    mla_kv_indptr_cpu: Tensor | None = None
     """[requests + 1], int32 on the host: where the keys of each request begin; only where
     has_mla.
     """
     # specs/sglang/backends/mla.yaml:37
-    mla_qo_indptr_cpu: Tensor | None
+    mla_qo_indptr_cpu: Tensor | None = None
     """[requests + 1], int32 on the host: where its queries begin; only where has_mla."""
     # specs/sglang/backends/mla.yaml:40
-    mla_kv_lens_cpu: Tensor | None
+    mla_kv_lens_cpu: Tensor | None = None
     """[requests], int32 on the host: keys of each request; only where has_mla."""
     # specs/sglang/backends/mla.yaml:48
-    mla_block_table: Tensor | None
+    mla_block_table: Tensor | None = None
     """[requests, mla_blocks], int32: pages of each sequence, -1 behind its end; only where
     attention_backend == trtllm_mla.
     """
     # specs/sglang/backends/mla.yaml:51
-    mla_padded_q: Tensor | None
+    mla_padded_q: Tensor | None = None
     """[tokens, attention_heads, mla_latent_size], bfloat16: queries of each request in full
     width; only where attention_backend == trtllm_mla.
     """
     # specs/sglang/backends/mla.yaml:54
-    mla_unpadded_output: Tensor | None
+    mla_unpadded_output: Tensor | None = None
     """[tokens, attention_heads, mla_output_size], bfloat16: what they come to without the
     padding; only where attention_backend == trtllm_mla.
     """
     # specs/sglang/backends/page_tables.yaml:20
-    page_table: Tensor | None
+    page_table: Tensor | None = None
     """[requests, table_columns], int32: pages of each sequence; only where has_page_tables."""
     # specs/sglang/backends/page_tables.yaml:22
-    window_page_table: Tensor | None
+    window_page_table: Tensor | None = None
     """[requests, table_columns], int32: the same in the pool of layers with a window; only where
     has_page_tables and has_window.
     """
     # specs/sglang/backends/page_tables.yaml:25
-    encoder_page_table: Tensor | None
+    encoder_page_table: Tensor | None = None
     """[requests, max_source_positions], int32: slots of what the encoder has read; only where
     has_page_tables and is_encoder_decoder.
     """
     # specs/sglang/backends/page_tables.yaml:28
-    cache_seqlens: Tensor | None
+    cache_seqlens: Tensor | None = None
     """[requests], int32: tokens of each sequence; only where has_page_tables."""
     # specs/sglang/backends/page_tables.yaml:30
-    cu_seqlens_q: Tensor | None
+    cu_seqlens_q: Tensor | None = None
     """[requests + 1], int32: where the queries of each request begin; only where
     has_page_tables.
     """
     # specs/sglang/backends/page_tables.yaml:33
-    cu_seqlens_k: Tensor | None
+    cu_seqlens_k: Tensor | None = None
     """[requests + 1], int32: where its keys begin; only where has_page_tables."""
     # specs/sglang/backends/page_tables.yaml:35
-    scheduler_metadata: Tensor | None
+    scheduler_metadata: Tensor | None = None
     """[4 * align_up(requests, 4) + 1], int32: how the kernel divides its work; only where
     has_page_tables and attention_backend == fa3.
     """
     # specs/sglang/backends/page_tables.yaml:38
-    strided_indices: Tensor | None
+    strided_indices: Tensor | None = None
     """[context_pages], int64: the first token of each page; only where has_page_tables."""
     # specs/sglang/backends/page_tables.yaml:49
-    tree_page_table: Tensor | None
+    tree_page_table: Tensor | None = None
     """[tokens, target_width], int32: slots of the tokens before each in its tree; loaded in
     capture, target_verify; only where has_page_tables and drafts_trees and attention_backend
     != trtllm_mha.
     """
     # specs/sglang/backends/page_tables.yaml:52
-    tree_cache_seqlens: Tensor | None
+    tree_cache_seqlens: Tensor | None = None
     """[tokens], int32: how many these are; loaded in capture, target_verify; only where
     has_page_tables and drafts_trees and attention_backend != trtllm_mha.
     """
     # specs/sglang/backends/page_tables.yaml:55
-    tree_window_page_table: Tensor | None
+    tree_window_page_table: Tensor | None = None
     """[tokens, context_length + target_width], int32: slots of all that each sees, where layers
     have a window; loaded in capture, target_verify; only where has_page_tables and
     drafts_trees and attention_backend != trtllm_mha and has_window.
     """
     # specs/sglang/backends/page_tables.yaml:65
-    all_token_page_table: Tensor | None
+    all_token_page_table: Tensor | None = None
     """[tokens, table_columns], int32: pages of each token's sequence; only where
     attention_backend == trtllm_mha and speculative and encoder_only_layers.
     """
     # specs/sglang/backends/triton.yaml:11
-    triton_kv_indptr: Tensor | None
+    triton_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_triton."""
     # specs/sglang/backends/triton.yaml:14
-    triton_window_kv_indptr: Tensor | None
+    triton_window_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where those in its window begin; only where has_triton and
     has_window.
     """
     # specs/sglang/backends/triton.yaml:17
-    triton_qo_indptr: Tensor | None
+    triton_qo_indptr: Tensor | None = None
     """[requests + 1], int64: where its queries begin; only where has_triton."""
     # specs/sglang/backends/triton.yaml:19
-    triton_mask_indptr: Tensor | None
+    triton_mask_indptr: Tensor | None = None
     """[requests + 1], int64: where its mask begins; only where has_triton."""
     # specs/sglang/backends/triton.yaml:27
-    triton_kv_indices: Tensor | None
+    triton_kv_indices: Tensor | None = None
     """[requests, sequence_limit], int64: slots of all keys, those of one request behind those of
     another; only where has_triton.
     """
     # specs/sglang/backends/triton.yaml:31
-    triton_window_kv_indices: Tensor | None
+    triton_window_kv_indices: Tensor | None = None
     """[tokens, sliding_window], int64: slots of those in the window; only where has_triton and
     has_window.
     """
     # specs/sglang/backends/triton.yaml:35
-    triton_window_cache_loc: Tensor | None
+    triton_window_cache_loc: Tensor | None = None
     """[tokens], int64: slots to write in the pool of layers with a window; only where has_triton
     and has_window.
     """
     # specs/sglang/backends/triton.yaml:39
-    triton_num_kv_splits: Tensor | None
+    triton_num_kv_splits: Tensor | None = None
     """[tokens], int32: parts of each sequence; only where has_triton."""
     # specs/sglang/backends/triton.yaml:59
-    triton_attn_logits: Tensor | None
+    triton_attn_logits: Tensor | None = None
     """[tokens, attention_heads, triton_kv_splits, value_head_size], float32: what each part of a
     sequence comes to; only where has_triton.
     """
     # specs/sglang/backends/triton.yaml:62
-    triton_attn_lse: Tensor | None
+    triton_attn_lse: Tensor | None = None
     """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
     has_triton.
     """
     # specs/sglang/slots.yaml:334
-    input_embeds: Tensor | None
+    input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
-    @property
-    def has_padding(self) -> bool:
-        """Whether there are padded rows along some axis."""
-        return self.requests != self.live_requests or self.tokens != self.live_tokens
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DflashGraphDraftBatch:
+@dataclass(frozen=True, kw_only=True)
+class DflashGraphDraftBatch(LoadedBatch):
     """A batch as the runner dflash_graph of worker draft has loaded it.
 
     Slots are views of static buffers, valid until the next load; one that the mode does not load,
     or whose source is absent, is None.
     """
 
-    mode: Mode
-    live_requests: int
-    """Requests that the scheduler's tensors bring."""
-    requests: int
-    """Requests after padding."""
-    live_tokens: int
-    """Tokens that the scheduler's tensors bring."""
-    tokens: int
-    """Tokens after padding."""
-    live_graph_requests: int
-    """Graph_requests that the scheduler's tensors bring."""
-    graph_requests: int
-    """Graph_requests after padding."""
-    live_graph_tokens: int
-    """Graph_tokens that the scheduler's tensors bring."""
-    graph_tokens: int
-    """Graph_tokens after padding."""
-    live_split_tokens: int
-    """Split_tokens that the scheduler's tensors bring."""
-    split_tokens: int
-    """Split_tokens after padding."""
-    live_first_tokens: int
-    """First_tokens that the scheduler's tensors bring."""
-    first_tokens: int
-    """First_tokens after padding."""
-    live_second_tokens: int
-    """Second_tokens that the scheduler's tensors bring."""
-    second_tokens: int
-    """Second_tokens after padding."""
-    live_context_tokens: int
-    """Context_tokens that the scheduler's tensors bring."""
-    context_tokens: int
-    """Context_tokens after padding."""
-    live_proxy_tokens: int
-    """Proxy_tokens that the scheduler's tensors bring."""
-    proxy_tokens: int
-    """Proxy_tokens after padding."""
-    live_gathered_tokens: int
-    """Gathered_tokens that the scheduler's tensors bring."""
-    gathered_tokens: int
-    """Gathered_tokens after padding."""
     # specs/sglang/backends/flashinfer.yaml:67
-    flashinfer_workspace: Tensor | None
+    flashinfer_workspace: Tensor | None = None
     """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; only where
     has_flashinfer.
     """
     # specs/sglang/slots.yaml:3
-    input_ids: Tensor | None
+    input_ids: Tensor | None = None
     """[tokens], int64: token ids."""
     # specs/sglang/slots.yaml:6
-    positions: Tensor | None
+    positions: Tensor | None = None
     """[tokens], int64: rotary positions."""
     # specs/sglang/slots.yaml:9
-    out_cache_loc: Tensor | None
+    out_cache_loc: Tensor | None = None
     """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
     # specs/sglang/slots.yaml:15
-    mrope_positions: Tensor | None
+    mrope_positions: Tensor | None = None
     """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
     # specs/sglang/slots.yaml:18
-    req_pool_indices: Tensor | None
+    req_pool_indices: Tensor | None = None
     """[requests], int64: rows of the request table; row 0 is reserved for padding."""
     # specs/sglang/slots.yaml:21
-    seq_lens: Tensor | None
+    seq_lens: Tensor | None = None
     """[requests], int64: tokens of each sequence."""
     # specs/sglang/slots.yaml:24
-    seq_lens_cpu: Tensor | None
+    seq_lens_cpu: Tensor | None = None
     """[requests], int64 on the host: the same on the host."""
     # specs/sglang/slots.yaml:61
-    canary_request_ids: Tensor | None
+    canary_request_ids: Tensor | None = None
     """[requests], int64: whose key-value slots are checked; only where kv_canary."""
     # specs/sglang/slots.yaml:64
-    canary_bootstrap_rooms: Tensor | None
+    canary_bootstrap_rooms: Tensor | None = None
     """[requests], int64: where they came from, -1 for here; only where kv_canary."""
     # specs/sglang/slots.yaml:74
-    global_num_tokens: Tensor | None
+    global_num_tokens: Tensor | None = None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
     # specs/sglang/slots.yaml:77
-    global_num_tokens_for_logprob: Tensor | None
+    global_num_tokens_for_logprob: Tensor | None = None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
     logits.
     """
     # specs/sglang/slots.yaml:80
-    custom_mask: Tensor | None
+    custom_mask: Tensor | None = None
     """[(requests * sequence_fill + tokens) * target_width], bool: which keys each token sees
     while a graph is captured; loaded in capture_block.
     """
     # specs/sglang/slots.yaml:191
-    block_input_embeds: Tensor | None
+    block_input_embeds: Tensor | None = None
     """[tokens, draft_hidden_size], bfloat16: embeddings of the block; only where
     has_block_graph.
     """
     # specs/sglang/slots.yaml:194
-    block_proposals: Tensor | None
+    block_proposals: Tensor | None = None
     """[requests * proposed_tokens], int64: the proposed tokens of every block; only where
     samples_blocks.
     """
     # specs/sglang/slots.yaml:197
-    block_local_max: Tensor | None
+    block_local_max: Tensor | None = None
     """[requests * proposed_tokens], bfloat16: the best score among the tokens of this rank; only
     where samples_over_ranks.
     """
     # specs/sglang/slots.yaml:200
-    block_local_ids: Tensor | None
+    block_local_ids: Tensor | None = None
     """[requests * proposed_tokens], int64: and the token that has it; only where
     samples_over_ranks.
     """
     # specs/sglang/slots.yaml:203
-    block_gathered_max: Tensor | None
+    block_gathered_max: Tensor | None = None
     """[tp_size, requests * proposed_tokens], bfloat16: the best scores of all ranks; only where
     samples_over_ranks.
     """
     # specs/sglang/slots.yaml:206
-    block_gathered_ids: Tensor | None
+    block_gathered_ids: Tensor | None = None
     """[tp_size, requests * proposed_tokens], int64: and their tokens; only where
     samples_over_ranks.
     """
     # specs/sglang/slots.yaml:209
-    block_best_rank: Tensor | None
+    block_best_rank: Tensor | None = None
     """[1, requests * proposed_tokens], int64: which rank has the best of all; only where
     samples_over_ranks.
     """
     # specs/sglang/slots.yaml:212
-    block_selected_ids: Tensor | None
+    block_selected_ids: Tensor | None = None
     """[1, requests * proposed_tokens], int64: its token; only where samples_over_ranks."""
     # specs/sglang/slots.yaml:316
-    num_token_non_padded: Tensor | None
+    num_token_non_padded: Tensor | None = None
     """[1], int32: rows that are real, or those of them that this rank routes; expert routing
     skips the rest; only where counts_real_tokens.
     """
     # specs/sglang/backends/flashinfer.yaml:16
-    flashinfer_kv_indptr: Tensor | None
+    flashinfer_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
     # specs/sglang/backends/flashinfer.yaml:19
-    flashinfer_qo_indptr: Tensor | None
+    flashinfer_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
     # specs/sglang/backends/flashinfer.yaml:21
-    flashinfer_last_page_len: Tensor | None
+    flashinfer_last_page_len: Tensor | None = None
     """[requests], int32: keys on its last page; only where has_flashinfer."""
     # specs/sglang/backends/flashinfer.yaml:23
-    flashinfer_second_kv_indptr: Tensor | None
+    flashinfer_second_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
     where has_flashinfer and has_second_wrapper.
     """
     # specs/sglang/backends/flashinfer.yaml:26
-    flashinfer_second_qo_indptr: Tensor | None
+    flashinfer_second_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer and
     has_second_wrapper.
     """
     # specs/sglang/backends/flashinfer.yaml:35
-    flashinfer_kv_indices: Tensor | None
+    flashinfer_kv_indices: Tensor | None = None
     """[requests, sequence_limit], int32: slots of all keys, those of one request behind those of
     another; only where has_flashinfer.
     """
     # specs/sglang/backends/flashinfer.yaml:38
-    flashinfer_second_kv_indices: Tensor | None
+    flashinfer_second_kv_indices: Tensor | None = None
     """[requests, sequence_limit], int32: the same for the second wrapper; only where
     has_flashinfer and has_second_wrapper.
     """
     # specs/sglang/backends/flashinfer.yaml:41
-    flashinfer_window_cache_loc: Tensor | None
+    flashinfer_window_cache_loc: Tensor | None = None
     """[tokens], int64: slots to write in the pool of layers with a window; only where
     has_flashinfer and has_window.
     """
     # specs/sglang/backends/flashinfer.yaml:45
-    flashinfer_mask_indptr: Tensor | None
+    flashinfer_mask_indptr: Tensor | None = None
     """[requests + 1], int32: where the mask of each request begins; only where has_flashinfer."""
     # specs/sglang/backends/flashinfer.yaml:48
-    flashinfer_custom_mask: Tensor | None
+    flashinfer_custom_mask: Tensor | None = None
     """[tokens, context_length], uint8: which keys each token sees; only where has_flashinfer."""
     # specs/sglang/backends/mla.yaml:19
-    mla_kv_indptr: Tensor | None
+    mla_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_mla."""
     # specs/sglang/backends/mla.yaml:22
-    mla_qo_indptr: Tensor | None
+    mla_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_mla."""
     # specs/sglang/backends/mla.yaml:30
-    mla_kv_indices: Tensor | None
+    mla_kv_indices: Tensor | None = None
     """[requests, sequence_limit], int32: slots of all keys, those of one request behind those of
     another; only where has_mla.
     """
     # specs/sglang/backends/mla.yaml:33
-    mla_kv_lens: Tensor | None
+    mla_kv_lens: Tensor | None = None
     """[requests], int32: keys of each request; only where has_mla."""
     # specs/sglang/backends/mla.yaml:34
-    mla_kv_indptr_cpu: Tensor | None
+    mla_kv_indptr_cpu: Tensor | None = None
     """[requests + 1], int32 on the host: where the keys of each request begin; only where
     has_mla.
     """
     # specs/sglang/backends/mla.yaml:37
-    mla_qo_indptr_cpu: Tensor | None
+    mla_qo_indptr_cpu: Tensor | None = None
     """[requests + 1], int32 on the host: where its queries begin; only where has_mla."""
     # specs/sglang/backends/mla.yaml:40
-    mla_kv_lens_cpu: Tensor | None
+    mla_kv_lens_cpu: Tensor | None = None
     """[requests], int32 on the host: keys of each request; only where has_mla."""
     # specs/sglang/backends/mla.yaml:48
-    mla_block_table: Tensor | None
+    mla_block_table: Tensor | None = None
     """[requests, mla_blocks], int32: pages of each sequence, -1 behind its end; only where
     attention_backend == trtllm_mla.
     """
     # specs/sglang/backends/mla.yaml:51
-    mla_padded_q: Tensor | None
+    mla_padded_q: Tensor | None = None
     """[tokens, attention_heads, mla_latent_size], bfloat16: queries of each request in full
     width; only where attention_backend == trtllm_mla.
     """
     # specs/sglang/backends/mla.yaml:54
-    mla_unpadded_output: Tensor | None
+    mla_unpadded_output: Tensor | None = None
     """[tokens, attention_heads, mla_output_size], bfloat16: what they come to without the
     padding; only where attention_backend == trtllm_mla.
     """
     # specs/sglang/backends/page_tables.yaml:20
-    page_table: Tensor | None
+    page_table: Tensor | None = None
     """[requests, table_columns], int32: pages of each sequence; only where has_page_tables."""
     # specs/sglang/backends/page_tables.yaml:22
-    window_page_table: Tensor | None
+    window_page_table: Tensor | None = None
     """[requests, table_columns], int32: the same in the pool of layers with a window; only where
     has_page_tables and has_window.
     """
     # specs/sglang/backends/page_tables.yaml:25
-    encoder_page_table: Tensor | None
+    encoder_page_table: Tensor | None = None
     """[requests, max_source_positions], int32: slots of what the encoder has read; only where
     has_page_tables and is_encoder_decoder.
     """
     # specs/sglang/backends/page_tables.yaml:28
-    cache_seqlens: Tensor | None
+    cache_seqlens: Tensor | None = None
     """[requests], int32: tokens of each sequence; only where has_page_tables."""
     # specs/sglang/backends/page_tables.yaml:30
-    cu_seqlens_q: Tensor | None
+    cu_seqlens_q: Tensor | None = None
     """[requests + 1], int32: where the queries of each request begin; only where
     has_page_tables.
     """
     # specs/sglang/backends/page_tables.yaml:33
-    cu_seqlens_k: Tensor | None
+    cu_seqlens_k: Tensor | None = None
     """[requests + 1], int32: where its keys begin; only where has_page_tables."""
     # specs/sglang/backends/page_tables.yaml:35
-    scheduler_metadata: Tensor | None
+    scheduler_metadata: Tensor | None = None
     """[4 * align_up(requests, 4) + 1], int32: how the kernel divides its work; only where
     has_page_tables and attention_backend == fa3.
     """
     # specs/sglang/backends/page_tables.yaml:38
-    strided_indices: Tensor | None
+    strided_indices: Tensor | None = None
     """[context_pages], int64: the first token of each page; only where has_page_tables."""
     # specs/sglang/backends/triton.yaml:11
-    triton_kv_indptr: Tensor | None
+    triton_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_triton."""
     # specs/sglang/backends/triton.yaml:14
-    triton_window_kv_indptr: Tensor | None
+    triton_window_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where those in its window begin; only where has_triton and
     has_window.
     """
     # specs/sglang/backends/triton.yaml:17
-    triton_qo_indptr: Tensor | None
+    triton_qo_indptr: Tensor | None = None
     """[requests + 1], int64: where its queries begin; only where has_triton."""
     # specs/sglang/backends/triton.yaml:19
-    triton_mask_indptr: Tensor | None
+    triton_mask_indptr: Tensor | None = None
     """[requests + 1], int64: where its mask begins; only where has_triton."""
     # specs/sglang/backends/triton.yaml:27
-    triton_kv_indices: Tensor | None
+    triton_kv_indices: Tensor | None = None
     """[requests, sequence_limit], int64: slots of all keys, those of one request behind those of
     another; only where has_triton.
     """
     # specs/sglang/backends/triton.yaml:31
-    triton_window_kv_indices: Tensor | None
+    triton_window_kv_indices: Tensor | None = None
     """[tokens, sliding_window], int64: slots of those in the window; only where has_triton and
     has_window.
     """
     # specs/sglang/backends/triton.yaml:35
-    triton_window_cache_loc: Tensor | None
+    triton_window_cache_loc: Tensor | None = None
     """[tokens], int64: slots to write in the pool of layers with a window; only where has_triton
     and has_window.
     """
     # specs/sglang/backends/triton.yaml:39
-    triton_num_kv_splits: Tensor | None
+    triton_num_kv_splits: Tensor | None = None
     """[tokens], int32: parts of each sequence; only where has_triton."""
     # specs/sglang/backends/triton.yaml:59
-    triton_attn_logits: Tensor | None
+    triton_attn_logits: Tensor | None = None
     """[tokens, attention_heads, triton_kv_splits, value_head_size], float32: what each part of a
     sequence comes to; only where has_triton.
     """
     # specs/sglang/backends/triton.yaml:62
-    triton_attn_lse: Tensor | None
+    triton_attn_lse: Tensor | None = None
     """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
     has_triton.
     """
     # specs/sglang/slots.yaml:334
-    input_embeds: Tensor | None
+    input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
-    @property
-    def has_padding(self) -> bool:
-        """Whether there are padded rows along some axis."""
-        return self.requests != self.live_requests or self.tokens != self.live_tokens
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DflashWorkerDraftBatch:
+@dataclass(frozen=True, kw_only=True)
+class DflashWorkerDraftBatch(LoadedBatch):
     """A batch as the runner dflash_worker of worker draft has loaded it.
 
     Slots are views of static buffers, valid until the next load; one that the mode does not load,
     or whose source is absent, is None.
     """
 
-    mode: Mode
-    live_requests: int
-    """Requests that the scheduler's tensors bring."""
-    requests: int
-    """Requests after padding."""
-    live_tokens: int
-    """Tokens that the scheduler's tensors bring."""
-    tokens: int
-    """Tokens after padding."""
-    live_graph_requests: int
-    """Graph_requests that the scheduler's tensors bring."""
-    graph_requests: int
-    """Graph_requests after padding."""
-    live_graph_tokens: int
-    """Graph_tokens that the scheduler's tensors bring."""
-    graph_tokens: int
-    """Graph_tokens after padding."""
-    live_split_tokens: int
-    """Split_tokens that the scheduler's tensors bring."""
-    split_tokens: int
-    """Split_tokens after padding."""
-    live_first_tokens: int
-    """First_tokens that the scheduler's tensors bring."""
-    first_tokens: int
-    """First_tokens after padding."""
-    live_second_tokens: int
-    """Second_tokens that the scheduler's tensors bring."""
-    second_tokens: int
-    """Second_tokens after padding."""
-    live_context_tokens: int
-    """Context_tokens that the scheduler's tensors bring."""
-    context_tokens: int
-    """Context_tokens after padding."""
-    live_proxy_tokens: int
-    """Proxy_tokens that the scheduler's tensors bring."""
-    proxy_tokens: int
-    """Proxy_tokens after padding."""
-    live_gathered_tokens: int
-    """Gathered_tokens that the scheduler's tensors bring."""
-    gathered_tokens: int
-    """Gathered_tokens after padding."""
     # specs/sglang/slots.yaml:215
-    laid_out_ids: Tensor | None
+    laid_out_ids: Tensor | None = None
     """[tokens], int64: the last token of each request, and masks; only where
     speculative_algorithm == dflash.
     """
     # specs/sglang/slots.yaml:218
-    laid_out_positions: Tensor | None
+    laid_out_positions: Tensor | None = None
     """[tokens], int64: their rotary positions; only where speculative_algorithm == dflash."""
     # specs/sglang/slots.yaml:221
-    laid_out_tokens: Tensor | None
+    laid_out_tokens: Tensor | None = None
     """[tokens], int64: the last token of each request, and the drafts; only where
     speculative_algorithm == dflash.
     """
     # specs/sglang/slots.yaml:224
-    laid_out_cache_loc: Tensor | None
+    laid_out_cache_loc: Tensor | None = None
     """[tokens], int64: key-value slots of the block; only where speculative_algorithm == dflash."""
     # specs/sglang/slots.yaml:228
-    laid_out_end: Tensor | None
+    laid_out_end: Tensor | None = None
     """[requests], int32: where the block of each request ends; only where speculative_algorithm
     == dflash.
     """
     # specs/sglang/slots.yaml:231
-    laid_out_seq_lens_cpu: Tensor | None
+    laid_out_seq_lens_cpu: Tensor | None = None
     """[requests], int32 on the host: tokens of each sequence; only where speculative_algorithm
     == dflash.
     """
     # specs/sglang/slots.yaml:334
-    input_embeds: Tensor | None
+    input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
-    @property
-    def has_padding(self) -> bool:
-        """Whether there are padded rows along some axis."""
-        return self.requests != self.live_requests or self.tokens != self.live_tokens
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DraftExtendGraphDraftBatch:
+@dataclass(frozen=True, kw_only=True)
+class DraftExtendGraphDraftBatch(LoadedBatch):
     """A batch as the runner draft_extend_graph of worker draft has loaded it.
 
     Slots are views of static buffers, valid until the next load; one that the mode does not load,
     or whose source is absent, is None.
     """
 
-    mode: Mode
-    live_requests: int
-    """Requests that the scheduler's tensors bring."""
-    requests: int
-    """Requests after padding."""
-    live_tokens: int
-    """Tokens that the scheduler's tensors bring."""
-    tokens: int
-    """Tokens after padding."""
-    live_graph_requests: int
-    """Graph_requests that the scheduler's tensors bring."""
-    graph_requests: int
-    """Graph_requests after padding."""
-    live_graph_tokens: int
-    """Graph_tokens that the scheduler's tensors bring."""
-    graph_tokens: int
-    """Graph_tokens after padding."""
-    live_split_tokens: int
-    """Split_tokens that the scheduler's tensors bring."""
-    split_tokens: int
-    """Split_tokens after padding."""
-    live_first_tokens: int
-    """First_tokens that the scheduler's tensors bring."""
-    first_tokens: int
-    """First_tokens after padding."""
-    live_second_tokens: int
-    """Second_tokens that the scheduler's tensors bring."""
-    second_tokens: int
-    """Second_tokens after padding."""
-    live_context_tokens: int
-    """Context_tokens that the scheduler's tensors bring."""
-    context_tokens: int
-    """Context_tokens after padding."""
-    live_proxy_tokens: int
-    """Proxy_tokens that the scheduler's tensors bring."""
-    proxy_tokens: int
-    """Proxy_tokens after padding."""
-    live_gathered_tokens: int
-    """Gathered_tokens that the scheduler's tensors bring."""
-    gathered_tokens: int
-    """Gathered_tokens after padding."""
     # specs/sglang/backends/flashinfer.yaml:67
-    flashinfer_workspace: Tensor | None
+    flashinfer_workspace: Tensor | None = None
     """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; only where
     has_flashinfer.
     """
     # specs/sglang/slots.yaml:3
-    input_ids: Tensor | None
+    input_ids: Tensor | None = None
     """[tokens], int64: token ids."""
     # specs/sglang/slots.yaml:6
-    positions: Tensor | None
+    positions: Tensor | None = None
     """[tokens], int64: rotary positions."""
     # specs/sglang/slots.yaml:9
-    out_cache_loc: Tensor | None
+    out_cache_loc: Tensor | None = None
     """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
     # specs/sglang/slots.yaml:15
-    mrope_positions: Tensor | None
+    mrope_positions: Tensor | None = None
     """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
     # specs/sglang/slots.yaml:18
-    req_pool_indices: Tensor | None
+    req_pool_indices: Tensor | None = None
     """[requests], int64: rows of the request table; row 0 is reserved for padding."""
     # specs/sglang/slots.yaml:21
-    seq_lens: Tensor | None
+    seq_lens: Tensor | None = None
     """[requests], int64: tokens of each sequence."""
     # specs/sglang/slots.yaml:24
-    seq_lens_cpu: Tensor | None
+    seq_lens_cpu: Tensor | None = None
     """[requests], int64 on the host: the same on the host."""
     # specs/sglang/slots.yaml:74
-    global_num_tokens: Tensor | None
+    global_num_tokens: Tensor | None = None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
     # specs/sglang/slots.yaml:77
-    global_num_tokens_for_logprob: Tensor | None
+    global_num_tokens_for_logprob: Tensor | None = None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
     logits.
     """
     # specs/sglang/slots.yaml:125
-    target_hidden_states: Tensor | None
+    target_hidden_states: Tensor | None = None
     """[tokens, draft_input_size], bfloat16: hidden states of the target; only where
     catches_up_in_graphs.
     """
     # specs/sglang/slots.yaml:128
-    verify_extend_seq_lens: Tensor | None
+    verify_extend_seq_lens: Tensor | None = None
     """[requests], int32: new tokens of each request; only where catches_up_in_graphs."""
     # specs/sglang/slots.yaml:131
-    num_correct_drafts: Tensor | None
+    num_correct_drafts: Tensor | None = None
     """[requests], int32: drafts that the target agreed with; only where catches_up_in_graphs."""
     # specs/sglang/slots.yaml:134
-    num_accept_tokens: Tensor | None
+    num_accept_tokens: Tensor | None = None
     """[requests], int32: these and one token more, -1 in a row without a request; only where
     catches_up_in_graphs.
     """
     # specs/sglang/slots.yaml:137
-    select_index: Tensor | None
+    select_index: Tensor | None = None
     """[requests], int64: the row of each request that has logits; only where
     catches_up_in_graphs.
     """
     # specs/sglang/slots.yaml:140
-    draft_mamba_track_indices: Tensor | None
+    draft_mamba_track_indices: Tensor | None = None
     """[requests], int64: where the state of each request is kept; only where
     catches_up_in_graphs and mamba_extra_buffer.
     """
     # specs/sglang/slots.yaml:144
-    draft_extend_seed_topk: Tensor | None
+    draft_extend_seed_topk: Tensor | None = None
     """[tokens, draft_index_topk], int32: the same for the next draft; only where
     has_draft_extend_graph and draft_index_topk > 0.
     """
     # specs/sglang/slots.yaml:148
-    draft_logits: Tensor | None
+    draft_logits: Tensor | None = None
     """[requests, draft_vocab_size], float32: logits of one row for each request; only where
     has_draft_extend_graph.
     """
     # specs/sglang/backends/dsa.yaml:15
-    dsa_page_table: Tensor | None
+    dsa_page_table: Tensor | None = None
     """[tokens, dsa_columns], int32: slots or pages of the sequence of each token; only where
     has_dsa.
     """
     # specs/sglang/backends/dsa.yaml:18
-    dsa_cache_seqlens: Tensor | None
+    dsa_cache_seqlens: Tensor | None = None
     """[tokens], int32: keys that each token sees; only where has_dsa."""
     # specs/sglang/backends/dsa.yaml:20
-    dsa_kv_indptr: Tensor | None
+    dsa_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the selected keys of each request begin; only where has_dsa
     and hip.
     """
     # specs/sglang/backends/dsa.yaml:23
-    dsa_kv_indices: Tensor | None
+    dsa_kv_indices: Tensor | None = None
     """[requests, dsa_index_topk], int32: slots of the selected keys; only where has_dsa and hip."""
     # specs/sglang/backends/flashinfer.yaml:16
-    flashinfer_kv_indptr: Tensor | None
+    flashinfer_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
     # specs/sglang/backends/flashinfer.yaml:19
-    flashinfer_qo_indptr: Tensor | None
+    flashinfer_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
     # specs/sglang/backends/flashinfer.yaml:21
-    flashinfer_last_page_len: Tensor | None
+    flashinfer_last_page_len: Tensor | None = None
     """[requests], int32: keys on its last page; only where has_flashinfer."""
     # specs/sglang/backends/flashinfer.yaml:23
-    flashinfer_second_kv_indptr: Tensor | None
+    flashinfer_second_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
     where has_flashinfer and has_second_wrapper.
     """
     # specs/sglang/backends/flashinfer.yaml:26
-    flashinfer_second_qo_indptr: Tensor | None
+    flashinfer_second_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer and
     has_second_wrapper.
     """
     # specs/sglang/backends/flashinfer.yaml:35
-    flashinfer_kv_indices: Tensor | None
+    flashinfer_kv_indices: Tensor | None = None
     """[requests, sequence_limit], int32: slots of all keys, those of one request behind those of
     another; only where has_flashinfer.
     """
     # specs/sglang/backends/flashinfer.yaml:38
-    flashinfer_second_kv_indices: Tensor | None
+    flashinfer_second_kv_indices: Tensor | None = None
     """[requests, sequence_limit], int32: the same for the second wrapper; only where
     has_flashinfer and has_second_wrapper.
     """
     # specs/sglang/backends/flashinfer.yaml:41
-    flashinfer_window_cache_loc: Tensor | None
+    flashinfer_window_cache_loc: Tensor | None = None
     """[tokens], int64: slots to write in the pool of layers with a window; only where
     has_flashinfer and has_window.
     """
     # specs/sglang/backends/flashinfer.yaml:45
-    flashinfer_mask_indptr: Tensor | None
+    flashinfer_mask_indptr: Tensor | None = None
     """[requests + 1], int32: where the mask of each request begins; only where has_flashinfer."""
     # specs/sglang/backends/flashinfer.yaml:48
-    flashinfer_custom_mask: Tensor | None
+    flashinfer_custom_mask: Tensor | None = None
     """[tokens, context_length], uint8: which keys each token sees; only where has_flashinfer."""
     # specs/sglang/backends/mla.yaml:19
-    mla_kv_indptr: Tensor | None
+    mla_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_mla."""
     # specs/sglang/backends/mla.yaml:22
-    mla_qo_indptr: Tensor | None
+    mla_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_mla."""
     # specs/sglang/backends/mla.yaml:30
-    mla_kv_indices: Tensor | None
+    mla_kv_indices: Tensor | None = None
     """[requests, sequence_limit], int32: slots of all keys, those of one request behind those of
     another; only where has_mla.
     """
     # specs/sglang/backends/mla.yaml:33
-    mla_kv_lens: Tensor | None
+    mla_kv_lens: Tensor | None = None
     """[requests], int32: keys of each request; only where has_mla."""
     # specs/sglang/backends/mla.yaml:34
-    mla_kv_indptr_cpu: Tensor | None
+    mla_kv_indptr_cpu: Tensor | None = None
     """[requests + 1], int32 on the host: where the keys of each request begin; only where
     has_mla.
     """
     # specs/sglang/backends/mla.yaml:37
-    mla_qo_indptr_cpu: Tensor | None
+    mla_qo_indptr_cpu: Tensor | None = None
     """[requests + 1], int32 on the host: where its queries begin; only where has_mla."""
     # specs/sglang/backends/mla.yaml:40
-    mla_kv_lens_cpu: Tensor | None
+    mla_kv_lens_cpu: Tensor | None = None
     """[requests], int32 on the host: keys of each request; only where has_mla."""
     # specs/sglang/backends/mla.yaml:48
-    mla_block_table: Tensor | None
+    mla_block_table: Tensor | None = None
     """[requests, mla_blocks], int32: pages of each sequence, -1 behind its end; only where
     attention_backend == trtllm_mla.
     """
     # specs/sglang/backends/mla.yaml:51
-    mla_padded_q: Tensor | None
+    mla_padded_q: Tensor | None = None
     """[tokens, attention_heads, mla_latent_size], bfloat16: queries of each request in full
     width; only where attention_backend == trtllm_mla.
     """
     # specs/sglang/backends/mla.yaml:54
-    mla_unpadded_output: Tensor | None
+    mla_unpadded_output: Tensor | None = None
     """[tokens, attention_heads, mla_output_size], bfloat16: what they come to without the
     padding; only where attention_backend == trtllm_mla.
     """
     # specs/sglang/backends/page_tables.yaml:20
-    page_table: Tensor | None
+    page_table: Tensor | None = None
     """[requests, table_columns], int32: pages of each sequence; only where has_page_tables."""
     # specs/sglang/backends/page_tables.yaml:22
-    window_page_table: Tensor | None
+    window_page_table: Tensor | None = None
     """[requests, table_columns], int32: the same in the pool of layers with a window; only where
     has_page_tables and has_window.
     """
     # specs/sglang/backends/page_tables.yaml:25
-    encoder_page_table: Tensor | None
+    encoder_page_table: Tensor | None = None
     """[requests, max_source_positions], int32: slots of what the encoder has read; only where
     has_page_tables and is_encoder_decoder.
     """
     # specs/sglang/backends/page_tables.yaml:28
-    cache_seqlens: Tensor | None
+    cache_seqlens: Tensor | None = None
     """[requests], int32: tokens of each sequence; only where has_page_tables."""
     # specs/sglang/backends/page_tables.yaml:30
-    cu_seqlens_q: Tensor | None
+    cu_seqlens_q: Tensor | None = None
     """[requests + 1], int32: where the queries of each request begin; only where
     has_page_tables.
     """
     # specs/sglang/backends/page_tables.yaml:33
-    cu_seqlens_k: Tensor | None
+    cu_seqlens_k: Tensor | None = None
     """[requests + 1], int32: where its keys begin; only where has_page_tables."""
     # specs/sglang/backends/page_tables.yaml:35
-    scheduler_metadata: Tensor | None
+    scheduler_metadata: Tensor | None = None
     """[4 * align_up(requests, 4) + 1], int32: how the kernel divides its work; only where
     has_page_tables and attention_backend == fa3.
     """
     # specs/sglang/backends/page_tables.yaml:38
-    strided_indices: Tensor | None
+    strided_indices: Tensor | None = None
     """[context_pages], int64: the first token of each page; only where has_page_tables."""
     # specs/sglang/backends/triton.yaml:11
-    triton_kv_indptr: Tensor | None
+    triton_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_triton."""
     # specs/sglang/backends/triton.yaml:14
-    triton_window_kv_indptr: Tensor | None
+    triton_window_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where those in its window begin; only where has_triton and
     has_window.
     """
     # specs/sglang/backends/triton.yaml:17
-    triton_qo_indptr: Tensor | None
+    triton_qo_indptr: Tensor | None = None
     """[requests + 1], int64: where its queries begin; only where has_triton."""
     # specs/sglang/backends/triton.yaml:19
-    triton_mask_indptr: Tensor | None
+    triton_mask_indptr: Tensor | None = None
     """[requests + 1], int64: where its mask begins; only where has_triton."""
     # specs/sglang/backends/triton.yaml:27
-    triton_kv_indices: Tensor | None
+    triton_kv_indices: Tensor | None = None
     """[requests, sequence_limit], int64: slots of all keys, those of one request behind those of
     another; only where has_triton.
     """
     # specs/sglang/backends/triton.yaml:31
-    triton_window_kv_indices: Tensor | None
+    triton_window_kv_indices: Tensor | None = None
     """[tokens, sliding_window], int64: slots of those in the window; only where has_triton and
     has_window.
     """
     # specs/sglang/backends/triton.yaml:35
-    triton_window_cache_loc: Tensor | None
+    triton_window_cache_loc: Tensor | None = None
     """[tokens], int64: slots to write in the pool of layers with a window; only where has_triton
     and has_window.
     """
     # specs/sglang/backends/triton.yaml:39
-    triton_num_kv_splits: Tensor | None
+    triton_num_kv_splits: Tensor | None = None
     """[tokens], int32: parts of each sequence; only where has_triton."""
     # specs/sglang/backends/triton.yaml:59
-    triton_attn_logits: Tensor | None
+    triton_attn_logits: Tensor | None = None
     """[tokens, attention_heads, triton_kv_splits, value_head_size], float32: what each part of a
     sequence comes to; only where has_triton.
     """
     # specs/sglang/backends/triton.yaml:62
-    triton_attn_lse: Tensor | None
+    triton_attn_lse: Tensor | None = None
     """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
     has_triton.
     """
     # specs/sglang/slots.yaml:334
-    input_embeds: Tensor | None
+    input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
-    @property
-    def has_padding(self) -> bool:
-        """Whether there are padded rows along some axis."""
-        return self.requests != self.live_requests or self.tokens != self.live_tokens
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DraftGraphDraftBatch:
+@dataclass(frozen=True, kw_only=True)
+class DraftGraphDraftBatch(LoadedBatch):
     """A batch as the runner draft_graph of worker draft has loaded it.
 
     Slots are views of static buffers, valid until the next load; one that the mode does not load,
     or whose source is absent, is None.
     """
 
-    mode: Mode
-    live_requests: int
-    """Requests that the scheduler's tensors bring."""
-    requests: int
-    """Requests after padding."""
-    live_tokens: int
-    """Tokens that the scheduler's tensors bring."""
-    tokens: int
-    """Tokens after padding."""
-    live_graph_requests: int
-    """Graph_requests that the scheduler's tensors bring."""
-    graph_requests: int
-    """Graph_requests after padding."""
-    live_graph_tokens: int
-    """Graph_tokens that the scheduler's tensors bring."""
-    graph_tokens: int
-    """Graph_tokens after padding."""
-    live_split_tokens: int
-    """Split_tokens that the scheduler's tensors bring."""
-    split_tokens: int
-    """Split_tokens after padding."""
-    live_first_tokens: int
-    """First_tokens that the scheduler's tensors bring."""
-    first_tokens: int
-    """First_tokens after padding."""
-    live_second_tokens: int
-    """Second_tokens that the scheduler's tensors bring."""
-    second_tokens: int
-    """Second_tokens after padding."""
-    live_context_tokens: int
-    """Context_tokens that the scheduler's tensors bring."""
-    context_tokens: int
-    """Context_tokens after padding."""
-    live_proxy_tokens: int
-    """Proxy_tokens that the scheduler's tensors bring."""
-    proxy_tokens: int
-    """Proxy_tokens after padding."""
-    live_gathered_tokens: int
-    """Gathered_tokens that the scheduler's tensors bring."""
-    gathered_tokens: int
-    """Gathered_tokens after padding."""
     # specs/sglang/backends/flashinfer.yaml:67
-    flashinfer_workspace: Tensor | None
+    flashinfer_workspace: Tensor | None = None
     """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; only where
     has_flashinfer.
     """
     # specs/sglang/slots.yaml:3
-    input_ids: Tensor | None
+    input_ids: Tensor | None = None
     """[tokens], int64: token ids."""
     # specs/sglang/slots.yaml:6
-    positions: Tensor | None
+    positions: Tensor | None = None
     """[tokens], int64: rotary positions."""
     # specs/sglang/slots.yaml:15
-    mrope_positions: Tensor | None
+    mrope_positions: Tensor | None = None
     """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
     # specs/sglang/slots.yaml:18
-    req_pool_indices: Tensor | None
+    req_pool_indices: Tensor | None = None
     """[requests], int64: rows of the request table; row 0 is reserved for padding."""
     # specs/sglang/slots.yaml:21
-    seq_lens: Tensor | None
+    seq_lens: Tensor | None = None
     """[requests], int64: tokens of each sequence."""
     # specs/sglang/slots.yaml:24
-    seq_lens_cpu: Tensor | None
+    seq_lens_cpu: Tensor | None = None
     """[requests], int64 on the host: the same on the host."""
     # specs/sglang/slots.yaml:61
-    canary_request_ids: Tensor | None
+    canary_request_ids: Tensor | None = None
     """[requests], int64: whose key-value slots are checked; only where kv_canary."""
     # specs/sglang/slots.yaml:64
-    canary_bootstrap_rooms: Tensor | None
+    canary_bootstrap_rooms: Tensor | None = None
     """[requests], int64: where they came from, -1 for here; only where kv_canary."""
     # specs/sglang/slots.yaml:74
-    global_num_tokens: Tensor | None
+    global_num_tokens: Tensor | None = None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
     # specs/sglang/slots.yaml:77
-    global_num_tokens_for_logprob: Tensor | None
+    global_num_tokens_for_logprob: Tensor | None = None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
     logits.
     """
     # specs/sglang/slots.yaml:92
-    draft_cache_loc: Tensor | None
+    draft_cache_loc: Tensor | None = None
     """[tokens * speculative_num_steps], int64: key-value slots of all draft steps; only where
     has_draft_graph.
     """
     # specs/sglang/slots.yaml:97
-    draft_seq_lens_of_one: Tensor | None
+    draft_seq_lens_of_one: Tensor | None = None
     """[requests], int32: a draft step extends each request by one token; only where
     has_draft_graph.
     """
     # specs/sglang/slots.yaml:100
-    draft_topk_p: Tensor | None
+    draft_topk_p: Tensor | None = None
     """[requests, speculative_eagle_topk], float32: probabilities of the first branches; only
     where has_draft_graph.
     """
     # specs/sglang/slots.yaml:103
-    draft_topk_index: Tensor | None
+    draft_topk_index: Tensor | None = None
     """[requests, speculative_eagle_topk], int64: their tokens; only where has_draft_graph."""
     # specs/sglang/slots.yaml:106
-    draft_hidden_states: Tensor | None
+    draft_hidden_states: Tensor | None = None
     """[requests, draft_hidden_size], bfloat16: hidden states that the first step begins from;
     only where has_draft_graph.
     """
     # specs/sglang/slots.yaml:109
-    draft_temperatures: Tensor | None
+    draft_temperatures: Tensor | None = None
     """[requests, 1], float32: how evenly a draft is sampled; only where has_draft_graph."""
     # specs/sglang/slots.yaml:112
-    draft_top_ks: Tensor | None
+    draft_top_ks: Tensor | None = None
     """[requests], int32: of how many tokens a draft is sampled; only where has_draft_graph."""
     # specs/sglang/slots.yaml:115
-    draft_probs: Tensor | None
+    draft_probs: Tensor | None = None
     """[requests, draft_vocab_size], float32: what drafts were sampled from; only where
     has_draft_graph and speculative_use_rejection_sampling.
     """
     # specs/sglang/slots.yaml:118
-    draft_sampling_seed: Tensor | None
+    draft_sampling_seed: Tensor | None = None
     """[requests], int64: what the tokens of a draft are drawn with; only where seeds_drafts."""
     # specs/sglang/slots.yaml:121
-    draft_seed_topk: Tensor | None
+    draft_seed_topk: Tensor | None = None
     """[requests, draft_index_topk], int32: places that sparse attention of the first step looks
     at; only where has_draft_graph and draft_index_topk > 0.
     """
     # specs/sglang/backends/flashinfer.yaml:57
-    flashinfer_draft_kv_indptr: Tensor | None
+    flashinfer_draft_kv_indptr: Tensor | None = None
     """[speculative_num_steps, requests * speculative_eagle_topk + 1], int32: where the keys of
     each branch begin; only where has_flashinfer.
     """
     # specs/sglang/backends/flashinfer.yaml:60
-    flashinfer_draft_last_page_len: Tensor | None
+    flashinfer_draft_last_page_len: Tensor | None = None
     """[tokens], int32: keys on its last page; only where has_flashinfer."""
     # specs/sglang/backends/flashinfer.yaml:62
-    flashinfer_draft_kv_indices: Tensor | None
+    flashinfer_draft_kv_indices: Tensor | None = None
     """[speculative_num_steps, tokens, request_table_width], int32: slots of all keys; only where
     has_flashinfer.
     """
     # specs/sglang/backends/mla.yaml:64
-    mla_draft_kv_indptr: Tensor | None
+    mla_draft_kv_indptr: Tensor | None = None
     """[speculative_num_steps, requests * speculative_eagle_topk + 1], int32: where the keys of
     each request begin; only where has_mla.
     """
     # specs/sglang/backends/mla.yaml:67
-    mla_draft_kv_indices: Tensor | None
+    mla_draft_kv_indices: Tensor | None = None
     """[speculative_num_steps, tokens, request_table_width], int32: slots of all keys; only where
     has_mla.
     """
     # specs/sglang/backends/page_tables.yaml:38
-    strided_indices: Tensor | None
+    strided_indices: Tensor | None = None
     """[context_pages], int64: the first token of each page; only where has_page_tables."""
     # specs/sglang/backends/page_tables.yaml:74
-    draft_page_table: Tensor | None
+    draft_page_table: Tensor | None = None
     """[speculative_num_steps - 1, requests, table_columns], int32: pages of each sequence, for
     each step; only where has_page_tables.
     """
     # specs/sglang/backends/page_tables.yaml:77
-    draft_window_page_table: Tensor | None
+    draft_window_page_table: Tensor | None = None
     """[speculative_num_steps - 1, requests, table_columns], int32: the same in the pool of
     layers with a window; only where has_page_tables and has_window.
     """
     # specs/sglang/backends/page_tables.yaml:80
-    draft_branch_page_table: Tensor | None
+    draft_branch_page_table: Tensor | None = None
     """[tokens, branch_columns], int32: slots of the drafts behind each branch, for each step;
     only where has_page_tables and drafts_trees and attention_backend != trtllm_mha.
     """
     # specs/sglang/backends/page_tables.yaml:83
-    draft_cache_seqlens: Tensor | None
+    draft_cache_seqlens: Tensor | None = None
     """[speculative_num_steps - 1, requests], int32: tokens of each sequence, for each step; only
     where has_page_tables.
     """
     # specs/sglang/backends/page_tables.yaml:86
-    draft_cu_seqlens_q: Tensor | None
+    draft_cu_seqlens_q: Tensor | None = None
     """[speculative_num_steps - 1, requests + 1], int32: where the queries of each request begin;
     only where has_page_tables.
     """
     # specs/sglang/backends/page_tables.yaml:89
-    draft_cu_seqlens_k: Tensor | None
+    draft_cu_seqlens_k: Tensor | None = None
     """[speculative_num_steps - 1, requests + 1], int32: where its keys begin; only where
     has_page_tables.
     """
     # specs/sglang/backends/page_tables.yaml:92
-    draft_scheduler_metadata: Tensor | None
+    draft_scheduler_metadata: Tensor | None = None
     """[speculative_num_steps - 1, 4 * align_up(requests, 4) + 1], int32: how the kernel divides
     its work; only where has_page_tables and attention_backend == fa3.
     """
     # specs/sglang/backends/triton.yaml:39
-    triton_num_kv_splits: Tensor | None
+    triton_num_kv_splits: Tensor | None = None
     """[tokens], int32: parts of each sequence; only where has_triton."""
     # specs/sglang/backends/triton.yaml:59
-    triton_attn_logits: Tensor | None
+    triton_attn_logits: Tensor | None = None
     """[tokens, attention_heads, triton_kv_splits, value_head_size], float32: what each part of a
     sequence comes to; only where has_triton.
     """
     # specs/sglang/backends/triton.yaml:62
-    triton_attn_lse: Tensor | None
+    triton_attn_lse: Tensor | None = None
     """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
     has_triton.
     """
     # specs/sglang/backends/triton.yaml:71
-    triton_draft_kv_indptr: Tensor | None
+    triton_draft_kv_indptr: Tensor | None = None
     """[speculative_num_steps, requests * speculative_eagle_topk + 1], int32: where the keys of
     each branch begin; only where has_triton.
     """
     # specs/sglang/backends/triton.yaml:74
-    triton_draft_kv_indices: Tensor | None
+    triton_draft_kv_indices: Tensor | None = None
     """[speculative_num_steps, tokens, request_table_width], int64: slots of all keys; only where
     has_triton.
     """
     # specs/sglang/slots.yaml:334
-    input_embeds: Tensor | None
+    input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
-    @property
-    def has_padding(self) -> bool:
-        """Whether there are padded rows along some axis."""
-        return self.requests != self.live_requests or self.tokens != self.live_tokens
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EagerTargetBatch:
+@dataclass(frozen=True, kw_only=True)
+class EagerTargetBatch(LoadedBatch):
     """A batch as the runner eager of worker target has loaded it.
 
     Slots are views of static buffers, valid until the next load; one that the mode does not load,
     or whose source is absent, is None.
     """
 
-    mode: Mode
-    live_requests: int
-    """Requests that the scheduler's tensors bring."""
-    requests: int
-    """Requests after padding."""
-    live_tokens: int
-    """Tokens that the scheduler's tensors bring."""
-    tokens: int
-    """Tokens after padding."""
-    live_graph_requests: int
-    """Graph_requests that the scheduler's tensors bring."""
-    graph_requests: int
-    """Graph_requests after padding."""
-    live_graph_tokens: int
-    """Graph_tokens that the scheduler's tensors bring."""
-    graph_tokens: int
-    """Graph_tokens after padding."""
-    live_split_tokens: int
-    """Split_tokens that the scheduler's tensors bring."""
-    split_tokens: int
-    """Split_tokens after padding."""
-    live_first_tokens: int
-    """First_tokens that the scheduler's tensors bring."""
-    first_tokens: int
-    """First_tokens after padding."""
-    live_second_tokens: int
-    """Second_tokens that the scheduler's tensors bring."""
-    second_tokens: int
-    """Second_tokens after padding."""
-    live_context_tokens: int
-    """Context_tokens that the scheduler's tensors bring."""
-    context_tokens: int
-    """Context_tokens after padding."""
-    live_proxy_tokens: int
-    """Proxy_tokens that the scheduler's tensors bring."""
-    proxy_tokens: int
-    """Proxy_tokens after padding."""
-    live_gathered_tokens: int
-    """Gathered_tokens that the scheduler's tensors bring."""
-    gathered_tokens: int
-    """Gathered_tokens after padding."""
     # specs/sglang/backends/flashinfer.yaml:67
-    flashinfer_workspace: Tensor | None
+    flashinfer_workspace: Tensor | None = None
     """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; only where
     has_flashinfer.
     """
     # specs/sglang/slots.yaml:3
-    input_ids: Tensor | None
+    input_ids: Tensor | None = None
     """[tokens], int64: token ids."""
     # specs/sglang/slots.yaml:6
-    positions: Tensor | None
+    positions: Tensor | None = None
     """[tokens], int64: rotary positions."""
     # specs/sglang/slots.yaml:9
-    out_cache_loc: Tensor | None
+    out_cache_loc: Tensor | None = None
     """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
     # specs/sglang/slots.yaml:15
-    mrope_positions: Tensor | None
+    mrope_positions: Tensor | None = None
     """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
     # specs/sglang/slots.yaml:18
-    req_pool_indices: Tensor | None
+    req_pool_indices: Tensor | None = None
     """[requests], int64: rows of the request table; row 0 is reserved for padding."""
     # specs/sglang/slots.yaml:21
-    seq_lens: Tensor | None
+    seq_lens: Tensor | None = None
     """[requests], int64: tokens of each sequence."""
     # specs/sglang/slots.yaml:24
-    seq_lens_cpu: Tensor | None
+    seq_lens_cpu: Tensor | None = None
     """[requests], int64 on the host: the same on the host."""
     # specs/sglang/slots.yaml:27
-    extend_seq_lens: Tensor | None
+    extend_seq_lens: Tensor | None = None
     """[requests], int32: new tokens of each request; loaded in adaptive_verify,
     decode_beside_extend, dllm_extend, extend, extend_in_two, idle_beside_extend, mixed,
     split_prefill, target_verify.
     """
     # specs/sglang/slots.yaml:30
-    extend_prefix_lens: Tensor | None
+    extend_prefix_lens: Tensor | None = None
     """[requests], int32: tokens already in the pool; loaded in adaptive_verify,
     decode_beside_extend, dllm_extend, extend, extend_in_two, idle_beside_extend, mixed,
     split_prefill, target_verify.
     """
     # specs/sglang/slots.yaml:33
-    extend_start_loc: Tensor | None
+    extend_start_loc: Tensor | None = None
     """[requests], int32: first token of each request; loaded in adaptive_verify,
     decode_beside_extend, dllm_extend, extend, extend_in_two, idle_beside_extend, mixed,
     split_prefill, target_verify.
     """
     # specs/sglang/slots.yaml:36
-    encoder_lens: Tensor | None
+    encoder_lens: Tensor | None = None
     """[requests], int32: positions of the encoder for each request; only where
     is_encoder_decoder.
     """
     # specs/sglang/slots.yaml:40
-    mamba_track_indices: Tensor | None
+    mamba_track_indices: Tensor | None = None
     """[requests], int64: where the state of each request is kept; only where tracks_mamba."""
     # specs/sglang/slots.yaml:43
-    mamba_track_mask: Tensor | None
+    mamba_track_mask: Tensor | None = None
     """[requests], bool: whether the state is kept in this round; only where tracks_mamba."""
     # specs/sglang/slots.yaml:46
-    ngram_column_starts: Tensor | None
+    ngram_column_starts: Tensor | None = None
     """[requests], int32: where the tokens of a request begin; only where ngram_embedding."""
     # specs/sglang/slots.yaml:49
-    ngram_req_lens: Tensor | None
+    ngram_req_lens: Tensor | None = None
     """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
     # specs/sglang/slots.yaml:316
-    num_token_non_padded: Tensor | None
+    num_token_non_padded: Tensor | None = None
     """[1], int32: rows that are real, or those of them that this rank routes; expert routing
     skips the rest; only where counts_real_tokens.
     """
     # specs/sglang/backends/flashinfer.yaml:16
-    flashinfer_kv_indptr: Tensor | None
+    flashinfer_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
     # specs/sglang/backends/flashinfer.yaml:19
-    flashinfer_qo_indptr: Tensor | None
+    flashinfer_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
     # specs/sglang/backends/flashinfer.yaml:21
-    flashinfer_last_page_len: Tensor | None
+    flashinfer_last_page_len: Tensor | None = None
     """[requests], int32: keys on its last page; only where has_flashinfer."""
     # specs/sglang/backends/flashinfer.yaml:23
-    flashinfer_second_kv_indptr: Tensor | None
+    flashinfer_second_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
     where has_flashinfer and has_second_wrapper.
     """
     # specs/sglang/backends/flashinfer.yaml:26
-    flashinfer_second_qo_indptr: Tensor | None
+    flashinfer_second_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer and
     has_second_wrapper.
     """
     # specs/sglang/backends/hybrid_linear.yaml:8
-    linear_state_indices: Tensor | None
+    linear_state_indices: Tensor | None = None
     """[requests], int32: where the state of each request lies, -1 in a row without a request;
     only where hybrid_linear.
     """
     # specs/sglang/backends/hybrid_linear.yaml:11
-    linear_query_start: Tensor | None
+    linear_query_start: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where hybrid_linear."""
     # specs/sglang/backends/hybrid_linear.yaml:13
-    linear_verify_indices: Tensor | None
+    linear_verify_indices: Tensor | None = None
     """[requests], int32: where the states of a verify are put aside; only where hybrid_linear
     and speculative.
     """
     # specs/sglang/backends/mla.yaml:19
-    mla_kv_indptr: Tensor | None
+    mla_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_mla."""
     # specs/sglang/backends/mla.yaml:22
-    mla_qo_indptr: Tensor | None
+    mla_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_mla."""
     # specs/sglang/backends/triton.yaml:11
-    triton_kv_indptr: Tensor | None
+    triton_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_triton."""
     # specs/sglang/backends/triton.yaml:14
-    triton_window_kv_indptr: Tensor | None
+    triton_window_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where those in its window begin; only where has_triton and
     has_window.
     """
     # specs/sglang/backends/triton.yaml:17
-    triton_qo_indptr: Tensor | None
+    triton_qo_indptr: Tensor | None = None
     """[requests + 1], int64: where its queries begin; only where has_triton."""
     # specs/sglang/backends/triton.yaml:19
-    triton_mask_indptr: Tensor | None
+    triton_mask_indptr: Tensor | None = None
     """[requests + 1], int64: where its mask begins; only where has_triton."""
     # specs/sglang/slots.yaml:334
-    input_embeds: Tensor | None
+    input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
-    @property
-    def has_padding(self) -> bool:
-        """Whether there are padded rows along some axis."""
-        return self.requests != self.live_requests or self.tokens != self.live_tokens
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EagerDraftBatch:
+@dataclass(frozen=True, kw_only=True)
+class EagerDraftBatch(LoadedBatch):
     """A batch as the runner eager of worker draft has loaded it.
 
     Slots are views of static buffers, valid until the next load; one that the mode does not load,
     or whose source is absent, is None.
     """
 
-    mode: Mode
-    live_requests: int
-    """Requests that the scheduler's tensors bring."""
-    requests: int
-    """Requests after padding."""
-    live_tokens: int
-    """Tokens that the scheduler's tensors bring."""
-    tokens: int
-    """Tokens after padding."""
-    live_graph_requests: int
-    """Graph_requests that the scheduler's tensors bring."""
-    graph_requests: int
-    """Graph_requests after padding."""
-    live_graph_tokens: int
-    """Graph_tokens that the scheduler's tensors bring."""
-    graph_tokens: int
-    """Graph_tokens after padding."""
-    live_split_tokens: int
-    """Split_tokens that the scheduler's tensors bring."""
-    split_tokens: int
-    """Split_tokens after padding."""
-    live_first_tokens: int
-    """First_tokens that the scheduler's tensors bring."""
-    first_tokens: int
-    """First_tokens after padding."""
-    live_second_tokens: int
-    """Second_tokens that the scheduler's tensors bring."""
-    second_tokens: int
-    """Second_tokens after padding."""
-    live_context_tokens: int
-    """Context_tokens that the scheduler's tensors bring."""
-    context_tokens: int
-    """Context_tokens after padding."""
-    live_proxy_tokens: int
-    """Proxy_tokens that the scheduler's tensors bring."""
-    proxy_tokens: int
-    """Proxy_tokens after padding."""
-    live_gathered_tokens: int
-    """Gathered_tokens that the scheduler's tensors bring."""
-    gathered_tokens: int
-    """Gathered_tokens after padding."""
     # specs/sglang/backends/flashinfer.yaml:67
-    flashinfer_workspace: Tensor | None
+    flashinfer_workspace: Tensor | None = None
     """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; only where
     has_flashinfer.
     """
     # specs/sglang/slots.yaml:3
-    input_ids: Tensor | None
+    input_ids: Tensor | None = None
     """[tokens], int64: token ids."""
     # specs/sglang/slots.yaml:6
-    positions: Tensor | None
+    positions: Tensor | None = None
     """[tokens], int64: rotary positions."""
     # specs/sglang/slots.yaml:9
-    out_cache_loc: Tensor | None
+    out_cache_loc: Tensor | None = None
     """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
     # specs/sglang/slots.yaml:15
-    mrope_positions: Tensor | None
+    mrope_positions: Tensor | None = None
     """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
     # specs/sglang/slots.yaml:18
-    req_pool_indices: Tensor | None
+    req_pool_indices: Tensor | None = None
     """[requests], int64: rows of the request table; row 0 is reserved for padding."""
     # specs/sglang/slots.yaml:21
-    seq_lens: Tensor | None
+    seq_lens: Tensor | None = None
     """[requests], int64: tokens of each sequence."""
     # specs/sglang/slots.yaml:24
-    seq_lens_cpu: Tensor | None
+    seq_lens_cpu: Tensor | None = None
     """[requests], int64 on the host: the same on the host."""
     # specs/sglang/slots.yaml:27
-    extend_seq_lens: Tensor | None
+    extend_seq_lens: Tensor | None = None
     """[requests], int32: new tokens of each request; loaded in adaptive_draft_extend,
     dflash_draft, draft_extend, extend, idle_beside_extend.
     """
     # specs/sglang/slots.yaml:30
-    extend_prefix_lens: Tensor | None
+    extend_prefix_lens: Tensor | None = None
     """[requests], int32: tokens already in the pool; loaded in adaptive_draft_extend,
     dflash_draft, draft_extend, extend, idle_beside_extend.
     """
     # specs/sglang/slots.yaml:33
-    extend_start_loc: Tensor | None
+    extend_start_loc: Tensor | None = None
     """[requests], int32: first token of each request; loaded in adaptive_draft_extend,
     dflash_draft, draft_extend, extend, idle_beside_extend.
     """
     # specs/sglang/slots.yaml:36
-    encoder_lens: Tensor | None
+    encoder_lens: Tensor | None = None
     """[requests], int32: positions of the encoder for each request; only where
     is_encoder_decoder.
     """
     # specs/sglang/slots.yaml:40
-    mamba_track_indices: Tensor | None
+    mamba_track_indices: Tensor | None = None
     """[requests], int64: where the state of each request is kept; only where tracks_mamba."""
     # specs/sglang/slots.yaml:43
-    mamba_track_mask: Tensor | None
+    mamba_track_mask: Tensor | None = None
     """[requests], bool: whether the state is kept in this round; only where tracks_mamba."""
     # specs/sglang/slots.yaml:46
-    ngram_column_starts: Tensor | None
+    ngram_column_starts: Tensor | None = None
     """[requests], int32: where the tokens of a request begin; only where ngram_embedding."""
     # specs/sglang/slots.yaml:49
-    ngram_req_lens: Tensor | None
+    ngram_req_lens: Tensor | None = None
     """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
     # specs/sglang/slots.yaml:316
-    num_token_non_padded: Tensor | None
+    num_token_non_padded: Tensor | None = None
     """[1], int32: rows that are real, or those of them that this rank routes; expert routing
     skips the rest; only where counts_real_tokens.
     """
     # specs/sglang/backends/flashinfer.yaml:16
-    flashinfer_kv_indptr: Tensor | None
+    flashinfer_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
     # specs/sglang/backends/flashinfer.yaml:19
-    flashinfer_qo_indptr: Tensor | None
+    flashinfer_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
     # specs/sglang/backends/flashinfer.yaml:21
-    flashinfer_last_page_len: Tensor | None
+    flashinfer_last_page_len: Tensor | None = None
     """[requests], int32: keys on its last page; only where has_flashinfer."""
     # specs/sglang/backends/flashinfer.yaml:23
-    flashinfer_second_kv_indptr: Tensor | None
+    flashinfer_second_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
     where has_flashinfer and has_second_wrapper.
     """
     # specs/sglang/backends/flashinfer.yaml:26
-    flashinfer_second_qo_indptr: Tensor | None
+    flashinfer_second_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer and
     has_second_wrapper.
     """
     # specs/sglang/backends/mla.yaml:19
-    mla_kv_indptr: Tensor | None
+    mla_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_mla."""
     # specs/sglang/backends/mla.yaml:22
-    mla_qo_indptr: Tensor | None
+    mla_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_mla."""
     # specs/sglang/backends/triton.yaml:11
-    triton_kv_indptr: Tensor | None
+    triton_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_triton."""
     # specs/sglang/backends/triton.yaml:14
-    triton_window_kv_indptr: Tensor | None
+    triton_window_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where those in its window begin; only where has_triton and
     has_window.
     """
     # specs/sglang/backends/triton.yaml:17
-    triton_qo_indptr: Tensor | None
+    triton_qo_indptr: Tensor | None = None
     """[requests + 1], int64: where its queries begin; only where has_triton."""
     # specs/sglang/backends/triton.yaml:19
-    triton_mask_indptr: Tensor | None
+    triton_mask_indptr: Tensor | None = None
     """[requests + 1], int64: where its mask begins; only where has_triton."""
     # specs/sglang/slots.yaml:334
-    input_embeds: Tensor | None
+    input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
-    @property
-    def has_padding(self) -> bool:
-        """Whether there are padded rows along some axis."""
-        return self.requests != self.live_requests or self.tokens != self.live_tokens
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FrozenKvGraphDraftBatch:
+@dataclass(frozen=True, kw_only=True)
+class FrozenKvGraphDraftBatch(LoadedBatch):
     """A batch as the runner frozen_kv_graph of worker draft has loaded it.
 
     Slots are views of static buffers, valid until the next load; one that the mode does not load,
     or whose source is absent, is None.
     """
 
-    mode: Mode
-    live_requests: int
-    """Requests that the scheduler's tensors bring."""
-    requests: int
-    """Requests after padding."""
-    live_tokens: int
-    """Tokens that the scheduler's tensors bring."""
-    tokens: int
-    """Tokens after padding."""
-    live_graph_requests: int
-    """Graph_requests that the scheduler's tensors bring."""
-    graph_requests: int
-    """Graph_requests after padding."""
-    live_graph_tokens: int
-    """Graph_tokens that the scheduler's tensors bring."""
-    graph_tokens: int
-    """Graph_tokens after padding."""
-    live_split_tokens: int
-    """Split_tokens that the scheduler's tensors bring."""
-    split_tokens: int
-    """Split_tokens after padding."""
-    live_first_tokens: int
-    """First_tokens that the scheduler's tensors bring."""
-    first_tokens: int
-    """First_tokens after padding."""
-    live_second_tokens: int
-    """Second_tokens that the scheduler's tensors bring."""
-    second_tokens: int
-    """Second_tokens after padding."""
-    live_context_tokens: int
-    """Context_tokens that the scheduler's tensors bring."""
-    context_tokens: int
-    """Context_tokens after padding."""
-    live_proxy_tokens: int
-    """Proxy_tokens that the scheduler's tensors bring."""
-    proxy_tokens: int
-    """Proxy_tokens after padding."""
-    live_gathered_tokens: int
-    """Gathered_tokens that the scheduler's tensors bring."""
-    gathered_tokens: int
-    """Gathered_tokens after padding."""
     # specs/sglang/slots.yaml:6
-    positions: Tensor | None
+    positions: Tensor | None = None
     """[tokens], int64: rotary positions."""
     # specs/sglang/slots.yaml:15
-    mrope_positions: Tensor | None
+    mrope_positions: Tensor | None = None
     """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
     # specs/sglang/slots.yaml:18
-    req_pool_indices: Tensor | None
+    req_pool_indices: Tensor | None = None
     """[requests], int64: rows of the request table; row 0 is reserved for padding."""
     # specs/sglang/slots.yaml:21
-    seq_lens: Tensor | None
+    seq_lens: Tensor | None = None
     """[requests], int64: tokens of each sequence."""
     # specs/sglang/slots.yaml:24
-    seq_lens_cpu: Tensor | None
+    seq_lens_cpu: Tensor | None = None
     """[requests], int64 on the host: the same on the host."""
     # specs/sglang/slots.yaml:74
-    global_num_tokens: Tensor | None
+    global_num_tokens: Tensor | None = None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
     # specs/sglang/slots.yaml:77
-    global_num_tokens_for_logprob: Tensor | None
+    global_num_tokens_for_logprob: Tensor | None = None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
     logits.
     """
     # specs/sglang/slots.yaml:151
-    frozen_hidden_states: Tensor | None
+    frozen_hidden_states: Tensor | None = None
     """[requests // speculative_eagle_topk, draft_input_size], bfloat16: hidden states that the
     first step begins from; only where has_frozen_graph.
     """
     # specs/sglang/slots.yaml:155
-    frozen_bonus_tokens: Tensor | None
+    frozen_bonus_tokens: Tensor | None = None
     """[requests // speculative_eagle_topk], int64: the token that each draft follows; only where
     has_frozen_graph.
     """
     # specs/sglang/slots.yaml:158
-    frozen_topk_p: Tensor | None
+    frozen_topk_p: Tensor | None = None
     """[requests // speculative_eagle_topk, speculative_eagle_topk], float32: probabilities of
     the branches of a step; only where has_frozen_graph.
     """
     # specs/sglang/slots.yaml:162
-    frozen_topk_index: Tensor | None
+    frozen_topk_index: Tensor | None = None
     """[requests // speculative_eagle_topk, speculative_eagle_topk], int64: their tokens; only
     where has_frozen_graph.
     """
     # specs/sglang/backends/triton.yaml:11
-    triton_kv_indptr: Tensor | None
+    triton_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_triton."""
     # specs/sglang/backends/triton.yaml:39
-    triton_num_kv_splits: Tensor | None
+    triton_num_kv_splits: Tensor | None = None
     """[tokens], int32: parts of each sequence; only where has_triton."""
     # specs/sglang/backends/triton.yaml:50
-    frozen_triton_kv_indices: Tensor | None
+    frozen_triton_kv_indices: Tensor | None = None
     """[requests, context_length], int64: slots of all keys, in the pool of the target; only
     where has_triton.
     """
     # specs/sglang/backends/triton.yaml:59
-    triton_attn_logits: Tensor | None
+    triton_attn_logits: Tensor | None = None
     """[tokens, attention_heads, triton_kv_splits, value_head_size], float32: what each part of a
     sequence comes to; only where has_triton.
     """
     # specs/sglang/backends/triton.yaml:62
-    triton_attn_lse: Tensor | None
+    triton_attn_lse: Tensor | None = None
     """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
     has_triton.
     """
     # specs/sglang/slots.yaml:334
-    input_embeds: Tensor | None
+    input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
-    @property
-    def has_padding(self) -> bool:
-        """Whether there are padded rows along some axis."""
-        return self.requests != self.live_requests or self.tokens != self.live_tokens
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MultiLayerGraphDraftBatch:
+@dataclass(frozen=True, kw_only=True)
+class MultiLayerGraphDraftBatch(LoadedBatch):
     """A batch as the runner multi_layer_graph of worker draft has loaded it.
 
     Slots are views of static buffers, valid until the next load; one that the mode does not load,
     or whose source is absent, is None.
     """
 
-    mode: Mode
-    live_requests: int
-    """Requests that the scheduler's tensors bring."""
-    requests: int
-    """Requests after padding."""
-    live_tokens: int
-    """Tokens that the scheduler's tensors bring."""
-    tokens: int
-    """Tokens after padding."""
-    live_graph_requests: int
-    """Graph_requests that the scheduler's tensors bring."""
-    graph_requests: int
-    """Graph_requests after padding."""
-    live_graph_tokens: int
-    """Graph_tokens that the scheduler's tensors bring."""
-    graph_tokens: int
-    """Graph_tokens after padding."""
-    live_split_tokens: int
-    """Split_tokens that the scheduler's tensors bring."""
-    split_tokens: int
-    """Split_tokens after padding."""
-    live_first_tokens: int
-    """First_tokens that the scheduler's tensors bring."""
-    first_tokens: int
-    """First_tokens after padding."""
-    live_second_tokens: int
-    """Second_tokens that the scheduler's tensors bring."""
-    second_tokens: int
-    """Second_tokens after padding."""
-    live_context_tokens: int
-    """Context_tokens that the scheduler's tensors bring."""
-    context_tokens: int
-    """Context_tokens after padding."""
-    live_proxy_tokens: int
-    """Proxy_tokens that the scheduler's tensors bring."""
-    proxy_tokens: int
-    """Proxy_tokens after padding."""
-    live_gathered_tokens: int
-    """Gathered_tokens that the scheduler's tensors bring."""
-    gathered_tokens: int
-    """Gathered_tokens after padding."""
     # specs/sglang/slots.yaml:3
-    input_ids: Tensor | None
+    input_ids: Tensor | None = None
     """[tokens], int64: token ids."""
     # specs/sglang/slots.yaml:6
-    positions: Tensor | None
+    positions: Tensor | None = None
     """[tokens], int64: rotary positions."""
     # specs/sglang/slots.yaml:9
-    out_cache_loc: Tensor | None
+    out_cache_loc: Tensor | None = None
     """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
     # specs/sglang/slots.yaml:15
-    mrope_positions: Tensor | None
+    mrope_positions: Tensor | None = None
     """[3, tokens], int64: three-axis rotary positions, cut along their last axis."""
     # specs/sglang/slots.yaml:18
-    req_pool_indices: Tensor | None
+    req_pool_indices: Tensor | None = None
     """[requests], int64: rows of the request table; row 0 is reserved for padding."""
     # specs/sglang/slots.yaml:74
-    global_num_tokens: Tensor | None
+    global_num_tokens: Tensor | None = None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
     # specs/sglang/slots.yaml:77
-    global_num_tokens_for_logprob: Tensor | None
+    global_num_tokens_for_logprob: Tensor | None = None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
     logits.
     """
     # specs/sglang/slots.yaml:125
-    target_hidden_states: Tensor | None
+    target_hidden_states: Tensor | None = None
     """[tokens, draft_input_size], bfloat16: hidden states of the target; only where
     catches_up_in_graphs.
     """
     # specs/sglang/slots.yaml:128
-    verify_extend_seq_lens: Tensor | None
+    verify_extend_seq_lens: Tensor | None = None
     """[requests], int32: new tokens of each request; only where catches_up_in_graphs."""
     # specs/sglang/slots.yaml:131
-    num_correct_drafts: Tensor | None
+    num_correct_drafts: Tensor | None = None
     """[requests], int32: drafts that the target agreed with; only where catches_up_in_graphs."""
     # specs/sglang/slots.yaml:134
-    num_accept_tokens: Tensor | None
+    num_accept_tokens: Tensor | None = None
     """[requests], int32: these and one token more, -1 in a row without a request; only where
     catches_up_in_graphs.
     """
     # specs/sglang/slots.yaml:137
-    select_index: Tensor | None
+    select_index: Tensor | None = None
     """[requests], int64: the row of each request that has logits; only where
     catches_up_in_graphs.
     """
     # specs/sglang/slots.yaml:140
-    draft_mamba_track_indices: Tensor | None
+    draft_mamba_track_indices: Tensor | None = None
     """[requests], int64: where the state of each request is kept; only where
     catches_up_in_graphs and mamba_extra_buffer.
     """
     # specs/sglang/slots.yaml:166
-    layer_seq_lens: Tensor | None
+    layer_seq_lens: Tensor | None = None
     """[requests], int32: tokens of each sequence; only where has_multi_layer_graph."""
     # specs/sglang/slots.yaml:169
-    layer_seq_lens_cpu: Tensor | None
+    layer_seq_lens_cpu: Tensor | None = None
     """[requests], int32 on the host: the same on the host; only where has_multi_layer_graph."""
     # specs/sglang/slots.yaml:172
-    layer_extend_start_loc: Tensor | None
+    layer_extend_start_loc: Tensor | None = None
     """[requests], int32: first token of each request; only where has_multi_layer_graph."""
     # specs/sglang/slots.yaml:175
-    layer_logits: Tensor | None
+    layer_logits: Tensor | None = None
     """[tokens if require_gathered_buffer else requests, draft_vocab_size], float32: logits of
     one row for each request, or of all rows where ranks gather them; only where
     has_multi_layer_graph.
     """
     # specs/sglang/slots.yaml:179
-    layer_temperatures: Tensor | None
+    layer_temperatures: Tensor | None = None
     """[requests, 1], float32: how evenly a draft is sampled; only where has_multi_layer_graph
     and speculative_use_rejection_sampling.
     """
     # specs/sglang/slots.yaml:183
-    layer_sampling_seed: Tensor | None
+    layer_sampling_seed: Tensor | None = None
     """[requests], int64: what the tokens of a draft are drawn with; only where
     has_multi_layer_graph and speculative_use_rejection_sampling.
     """
     # specs/sglang/slots.yaml:187
-    layer_draft_probs: Tensor | None
+    layer_draft_probs: Tensor | None = None
     """[requests, speculative_num_steps, draft_vocab_size], float32: what the drafts of each
     layer were sampled from; only where has_multi_layer_graph and
     speculative_use_rejection_sampling.
     """
     # specs/sglang/backends/page_tables.yaml:38
-    strided_indices: Tensor | None
+    strided_indices: Tensor | None = None
     """[context_pages], int64: the first token of each page; only where has_page_tables."""
     # specs/sglang/backends/page_tables.yaml:101
-    layer_page_table: Tensor | None
+    layer_page_table: Tensor | None = None
     """[speculative_num_steps, requests, table_columns], int32: pages of each sequence, for each
     layer; only where has_page_tables.
     """
     # specs/sglang/backends/page_tables.yaml:104
-    layer_window_page_table: Tensor | None
+    layer_window_page_table: Tensor | None = None
     """[speculative_num_steps, requests, table_columns], int32: the same in the pool of layers
     with a window; only where has_page_tables and has_window.
     """
     # specs/sglang/backends/page_tables.yaml:107
-    layer_cache_seqlens: Tensor | None
+    layer_cache_seqlens: Tensor | None = None
     """[speculative_num_steps, requests], int32: tokens of each sequence, for each layer; only
     where has_page_tables.
     """
     # specs/sglang/backends/page_tables.yaml:110
-    layer_cu_seqlens_q: Tensor | None
+    layer_cu_seqlens_q: Tensor | None = None
     """[speculative_num_steps, requests + 1], int32: where the queries of each request begin;
     only where has_page_tables.
     """
     # specs/sglang/backends/page_tables.yaml:113
-    layer_cu_seqlens_k: Tensor | None
+    layer_cu_seqlens_k: Tensor | None = None
     """[speculative_num_steps, requests + 1], int32: where its keys begin; only where
     has_page_tables.
     """
     # specs/sglang/slots.yaml:334
-    input_embeds: Tensor | None
+    input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
-    @property
-    def has_padding(self) -> bool:
-        """Whether there are padded rows along some axis."""
-        return self.requests != self.live_requests or self.tokens != self.live_tokens
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NgramWorkerTargetBatch:
+@dataclass(frozen=True, kw_only=True)
+class NgramWorkerTargetBatch(LoadedBatch):
     """A batch as the runner ngram_worker of worker target has loaded it.
 
     Slots are views of static buffers, valid until the next load; one that the mode does not load,
     or whose source is absent, is None.
     """
 
-    mode: Mode
-    live_requests: int
-    """Requests that the scheduler's tensors bring."""
-    requests: int
-    """Requests after padding."""
-    live_tokens: int
-    """Tokens that the scheduler's tensors bring."""
-    tokens: int
-    """Tokens after padding."""
-    live_graph_requests: int
-    """Graph_requests that the scheduler's tensors bring."""
-    graph_requests: int
-    """Graph_requests after padding."""
-    live_graph_tokens: int
-    """Graph_tokens that the scheduler's tensors bring."""
-    graph_tokens: int
-    """Graph_tokens after padding."""
-    live_split_tokens: int
-    """Split_tokens that the scheduler's tensors bring."""
-    split_tokens: int
-    """Split_tokens after padding."""
-    live_first_tokens: int
-    """First_tokens that the scheduler's tensors bring."""
-    first_tokens: int
-    """First_tokens after padding."""
-    live_second_tokens: int
-    """Second_tokens that the scheduler's tensors bring."""
-    second_tokens: int
-    """Second_tokens after padding."""
-    live_context_tokens: int
-    """Context_tokens that the scheduler's tensors bring."""
-    context_tokens: int
-    """Context_tokens after padding."""
-    live_proxy_tokens: int
-    """Proxy_tokens that the scheduler's tensors bring."""
-    proxy_tokens: int
-    """Proxy_tokens after padding."""
-    live_gathered_tokens: int
-    """Gathered_tokens that the scheduler's tensors bring."""
-    gathered_tokens: int
-    """Gathered_tokens after padding."""
     # specs/sglang/slots.yaml:235
-    ngram_draft_tokens: Tensor | None
+    ngram_draft_tokens: Tensor | None = None
     """[tokens], int64: tokens of the tree that was looked up; only where speculative_algorithm
     == ngram.
     """
     # specs/sglang/slots.yaml:238
-    tree_mask: Tensor | None
+    tree_mask: Tensor | None = None
     """[tokens * speculative_num_draft_tokens], bool: which tokens of its tree each token
     follows; only where speculative_algorithm == ngram.
     """
     # specs/sglang/slots.yaml:241
-    ngram_positions: Tensor | None
+    ngram_positions: Tensor | None = None
     """[tokens], int64: rotary positions of the tree; only where speculative_algorithm == ngram."""
     # specs/sglang/slots.yaml:244
-    retrieve_indexes: Tensor | None
+    retrieve_indexes: Tensor | None = None
     """[requests, speculative_num_draft_tokens], int64: where each token stands in the batch;
     only where speculative_algorithm == ngram.
     """
     # specs/sglang/slots.yaml:247
-    retrieve_next_token: Tensor | None
+    retrieve_next_token: Tensor | None = None
     """[requests, speculative_num_draft_tokens], int64: the first token that follows each, -1 for
     none; only where speculative_algorithm == ngram.
     """
     # specs/sglang/slots.yaml:250
-    retrieve_next_sibling: Tensor | None
+    retrieve_next_sibling: Tensor | None = None
     """[requests, speculative_num_draft_tokens], int64: the next token beside each, -1 for none;
     only where speculative_algorithm == ngram.
     """
     # specs/sglang/slots.yaml:334
-    input_embeds: Tensor | None
+    input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
-    @property
-    def has_padding(self) -> bool:
-        """Whether there are padded rows along some axis."""
-        return self.requests != self.live_requests or self.tokens != self.live_tokens
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrefillGraphTargetBatch:
+@dataclass(frozen=True, kw_only=True)
+class PrefillGraphTargetBatch(LoadedBatch):
     """A batch as the runner prefill_graph of worker target has loaded it.
 
     Slots are views of static buffers, valid until the next load; one that the mode does not load,
     or whose source is absent, is None.
     """
 
-    mode: Mode
-    live_requests: int
-    """Requests that the scheduler's tensors bring."""
-    requests: int
-    """Requests after padding."""
-    live_tokens: int
-    """Tokens that the scheduler's tensors bring."""
-    tokens: int
-    """Tokens after padding."""
-    live_graph_requests: int
-    """Graph_requests that the scheduler's tensors bring."""
-    graph_requests: int
-    """Graph_requests after padding."""
-    live_graph_tokens: int
-    """Graph_tokens that the scheduler's tensors bring."""
-    graph_tokens: int
-    """Graph_tokens after padding."""
-    live_split_tokens: int
-    """Split_tokens that the scheduler's tensors bring."""
-    split_tokens: int
-    """Split_tokens after padding."""
-    live_first_tokens: int
-    """First_tokens that the scheduler's tensors bring."""
-    first_tokens: int
-    """First_tokens after padding."""
-    live_second_tokens: int
-    """Second_tokens that the scheduler's tensors bring."""
-    second_tokens: int
-    """Second_tokens after padding."""
-    live_context_tokens: int
-    """Context_tokens that the scheduler's tensors bring."""
-    context_tokens: int
-    """Context_tokens after padding."""
-    live_proxy_tokens: int
-    """Proxy_tokens that the scheduler's tensors bring."""
-    proxy_tokens: int
-    """Proxy_tokens after padding."""
-    live_gathered_tokens: int
-    """Gathered_tokens that the scheduler's tensors bring."""
-    gathered_tokens: int
-    """Gathered_tokens after padding."""
     # specs/sglang/backends/prepared.yaml:6
-    context_share_embeds: Tensor | None
+    context_share_embeds: Tensor | None = None
     """[context_tokens, hidden_size], bfloat16: this rank's share of the embeddings of a prompt;
     only where splits_prefill.
     """
     # specs/sglang/backends/prepared.yaml:9
-    context_share_positions: Tensor | None
+    context_share_positions: Tensor | None = None
     """[context_tokens], int64: their rotary positions; only where splits_prefill."""
     # specs/sglang/slots.yaml:3
-    input_ids: Tensor | None
+    input_ids: Tensor | None = None
     """[tokens], int64: token ids."""
     # specs/sglang/slots.yaml:6
-    positions: Tensor | None
+    positions: Tensor | None = None
     """[tokens], int64: rotary positions."""
     # specs/sglang/slots.yaml:9
-    out_cache_loc: Tensor | None
+    out_cache_loc: Tensor | None = None
     """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
     # specs/sglang/slots.yaml:86
-    pipeline_hidden_states: Tensor | None
+    pipeline_hidden_states: Tensor | None = None
     """[proxy_tokens, hidden_size * residual_streams], bfloat16: what the previous pipeline rank
     computed; only where pp_size > 1.
     """
     # specs/sglang/slots.yaml:89
-    pipeline_residual: Tensor | None
+    pipeline_residual: Tensor | None = None
     """[proxy_tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
     # specs/sglang/slots.yaml:253
-    static_seq_lens: Tensor | None
+    static_seq_lens: Tensor | None = None
     """[requests], int64: tokens of each sequence; only where has_static_requests."""
     # specs/sglang/slots.yaml:256
-    static_extend_seq_lens: Tensor | None
+    static_extend_seq_lens: Tensor | None = None
     """[requests], int64: new tokens of each request; only where has_static_requests."""
     # specs/sglang/slots.yaml:259
-    static_extend_prefix_lens: Tensor | None
+    static_extend_prefix_lens: Tensor | None = None
     """[requests], int64: tokens already in the pool; only where has_static_requests."""
     # specs/sglang/slots.yaml:262
-    static_extend_start_loc: Tensor | None
+    static_extend_start_loc: Tensor | None = None
     """[requests], int64: first token of each request; only where has_static_requests."""
     # specs/sglang/slots.yaml:265
-    static_req_pool_indices: Tensor | None
+    static_req_pool_indices: Tensor | None = None
     """[requests], int64: rows of the request table; only where has_static_requests."""
     # specs/sglang/slots.yaml:268
-    static_orig_seq_lens: Tensor | None
+    static_orig_seq_lens: Tensor | None = None
     """[requests], int64: tokens of each sequence before it was cut; only where
     has_static_requests.
     """
     # specs/sglang/slots.yaml:272
-    static_seq_lens_cpu: Tensor | None
+    static_seq_lens_cpu: Tensor | None = None
     """[requests], int64 on the host: the same on the host; only where whole_prefill_graph."""
     # specs/sglang/slots.yaml:275
-    prefix_starts: Tensor | None
+    prefix_starts: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req], int32: where each chunk of a prefix begins;
     only where chunks_prefixes.
     """
     # specs/sglang/slots.yaml:278
-    prefix_seq_lens: Tensor | None
+    prefix_seq_lens: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req], int32: tokens of each; only where
     chunks_prefixes.
     """
     # specs/sglang/slots.yaml:281
-    prefix_cu_seq_lens: Tensor | None
+    prefix_cu_seq_lens: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req + 1], int32: where its keys begin; only where
     chunks_prefixes.
     """
     # specs/sglang/slots.yaml:284
-    prefix_kv_indices: Tensor | None
+    prefix_kv_indices: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req * prefix_chunk_length], int32: slots of all of
     them; only where chunks_prefixes.
     """
     # specs/sglang/slots.yaml:287
-    prefix_starts_cpu: Tensor | None
+    prefix_starts_cpu: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req], int32 on the host: where each chunk of a
     prefix begins; only where chunks_prefixes.
     """
     # specs/sglang/slots.yaml:290
-    prefix_seq_lens_cpu: Tensor | None
+    prefix_seq_lens_cpu: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req], int32 on the host: tokens of each; only where
     chunks_prefixes.
     """
     # specs/sglang/slots.yaml:293
-    static_input_embeds: Tensor | None
+    static_input_embeds: Tensor | None = None
     """[tokens, hidden_size], bfloat16: embeddings of what is not text; only where
     embeds_prompts_target.
     """
     # specs/sglang/slots.yaml:297
-    static_mrope_positions: Tensor | None
+    static_mrope_positions: Tensor | None = None
     """[3, tokens], int64: three-axis rotary positions; only where enable_prefill_graph and
     is_multimodal.
     """
     # specs/sglang/slots.yaml:301
-    static_mamba_track_indices: Tensor | None
+    static_mamba_track_indices: Tensor | None = None
     """[requests], int64: where the state of each request is kept; only where
     tracks_mamba_prefixes.
     """
     # specs/sglang/slots.yaml:305
-    static_mamba_track_mask: Tensor | None
+    static_mamba_track_mask: Tensor | None = None
     """[requests], bool: whether the state is kept in this round; only where
     tracks_mamba_prefixes.
     """
     # specs/sglang/slots.yaml:308
-    static_mamba_track_seqlens: Tensor | None
+    static_mamba_track_seqlens: Tensor | None = None
     """[requests], int32: after how many tokens the state is kept; only where
     tracks_mamba_prefixes.
     """
     # specs/sglang/slots.yaml:316
-    num_token_non_padded: Tensor | None
+    num_token_non_padded: Tensor | None = None
     """[1], int32: rows that are real, or those of them that this rank routes; expert routing
     skips the rest; only where counts_real_tokens.
     """
     # specs/sglang/slots.yaml:334
-    input_embeds: Tensor | None
+    input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
-    @property
-    def has_padding(self) -> bool:
-        """Whether there are padded rows along some axis."""
-        return self.requests != self.live_requests or self.tokens != self.live_tokens
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrefillGraphDraftBatch:
+@dataclass(frozen=True, kw_only=True)
+class PrefillGraphDraftBatch(LoadedBatch):
     """A batch as the runner prefill_graph of worker draft has loaded it.
 
     Slots are views of static buffers, valid until the next load; one that the mode does not load,
     or whose source is absent, is None.
     """
 
-    mode: Mode
-    live_requests: int
-    """Requests that the scheduler's tensors bring."""
-    requests: int
-    """Requests after padding."""
-    live_tokens: int
-    """Tokens that the scheduler's tensors bring."""
-    tokens: int
-    """Tokens after padding."""
-    live_graph_requests: int
-    """Graph_requests that the scheduler's tensors bring."""
-    graph_requests: int
-    """Graph_requests after padding."""
-    live_graph_tokens: int
-    """Graph_tokens that the scheduler's tensors bring."""
-    graph_tokens: int
-    """Graph_tokens after padding."""
-    live_split_tokens: int
-    """Split_tokens that the scheduler's tensors bring."""
-    split_tokens: int
-    """Split_tokens after padding."""
-    live_first_tokens: int
-    """First_tokens that the scheduler's tensors bring."""
-    first_tokens: int
-    """First_tokens after padding."""
-    live_second_tokens: int
-    """Second_tokens that the scheduler's tensors bring."""
-    second_tokens: int
-    """Second_tokens after padding."""
-    live_context_tokens: int
-    """Context_tokens that the scheduler's tensors bring."""
-    context_tokens: int
-    """Context_tokens after padding."""
-    live_proxy_tokens: int
-    """Proxy_tokens that the scheduler's tensors bring."""
-    proxy_tokens: int
-    """Proxy_tokens after padding."""
-    live_gathered_tokens: int
-    """Gathered_tokens that the scheduler's tensors bring."""
-    gathered_tokens: int
-    """Gathered_tokens after padding."""
     # specs/sglang/backends/prepared.yaml:6
-    context_share_embeds: Tensor | None
+    context_share_embeds: Tensor | None = None
     """[context_tokens, hidden_size], bfloat16: this rank's share of the embeddings of a prompt;
     only where splits_prefill.
     """
     # specs/sglang/backends/prepared.yaml:9
-    context_share_positions: Tensor | None
+    context_share_positions: Tensor | None = None
     """[context_tokens], int64: their rotary positions; only where splits_prefill."""
     # specs/sglang/slots.yaml:3
-    input_ids: Tensor | None
+    input_ids: Tensor | None = None
     """[tokens], int64: token ids."""
     # specs/sglang/slots.yaml:6
-    positions: Tensor | None
+    positions: Tensor | None = None
     """[tokens], int64: rotary positions."""
     # specs/sglang/slots.yaml:9
-    out_cache_loc: Tensor | None
+    out_cache_loc: Tensor | None = None
     """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
     # specs/sglang/slots.yaml:86
-    pipeline_hidden_states: Tensor | None
+    pipeline_hidden_states: Tensor | None = None
     """[proxy_tokens, hidden_size * residual_streams], bfloat16: what the previous pipeline rank
     computed; only where pp_size > 1.
     """
     # specs/sglang/slots.yaml:89
-    pipeline_residual: Tensor | None
+    pipeline_residual: Tensor | None = None
     """[proxy_tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
     # specs/sglang/slots.yaml:253
-    static_seq_lens: Tensor | None
+    static_seq_lens: Tensor | None = None
     """[requests], int64: tokens of each sequence; only where has_static_requests."""
     # specs/sglang/slots.yaml:256
-    static_extend_seq_lens: Tensor | None
+    static_extend_seq_lens: Tensor | None = None
     """[requests], int64: new tokens of each request; only where has_static_requests."""
     # specs/sglang/slots.yaml:259
-    static_extend_prefix_lens: Tensor | None
+    static_extend_prefix_lens: Tensor | None = None
     """[requests], int64: tokens already in the pool; only where has_static_requests."""
     # specs/sglang/slots.yaml:262
-    static_extend_start_loc: Tensor | None
+    static_extend_start_loc: Tensor | None = None
     """[requests], int64: first token of each request; only where has_static_requests."""
     # specs/sglang/slots.yaml:265
-    static_req_pool_indices: Tensor | None
+    static_req_pool_indices: Tensor | None = None
     """[requests], int64: rows of the request table; only where has_static_requests."""
     # specs/sglang/slots.yaml:268
-    static_orig_seq_lens: Tensor | None
+    static_orig_seq_lens: Tensor | None = None
     """[requests], int64: tokens of each sequence before it was cut; only where
     has_static_requests.
     """
     # specs/sglang/slots.yaml:272
-    static_seq_lens_cpu: Tensor | None
+    static_seq_lens_cpu: Tensor | None = None
     """[requests], int64 on the host: the same on the host; only where whole_prefill_graph."""
     # specs/sglang/slots.yaml:275
-    prefix_starts: Tensor | None
+    prefix_starts: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req], int32: where each chunk of a prefix begins;
     only where chunks_prefixes.
     """
     # specs/sglang/slots.yaml:278
-    prefix_seq_lens: Tensor | None
+    prefix_seq_lens: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req], int32: tokens of each; only where
     chunks_prefixes.
     """
     # specs/sglang/slots.yaml:281
-    prefix_cu_seq_lens: Tensor | None
+    prefix_cu_seq_lens: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req + 1], int32: where its keys begin; only where
     chunks_prefixes.
     """
     # specs/sglang/slots.yaml:284
-    prefix_kv_indices: Tensor | None
+    prefix_kv_indices: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req * prefix_chunk_length], int32: slots of all of
     them; only where chunks_prefixes.
     """
     # specs/sglang/slots.yaml:287
-    prefix_starts_cpu: Tensor | None
+    prefix_starts_cpu: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req], int32 on the host: where each chunk of a
     prefix begins; only where chunks_prefixes.
     """
     # specs/sglang/slots.yaml:290
-    prefix_seq_lens_cpu: Tensor | None
+    prefix_seq_lens_cpu: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req], int32 on the host: tokens of each; only where
     chunks_prefixes.
     """
     # specs/sglang/slots.yaml:293
-    static_input_embeds: Tensor | None
+    static_input_embeds: Tensor | None = None
     """[tokens, draft_input_size], bfloat16: embeddings of what is not text; only where
     embeds_prompts_draft.
     """
     # specs/sglang/slots.yaml:297
-    static_mrope_positions: Tensor | None
+    static_mrope_positions: Tensor | None = None
     """[3, tokens], int64: three-axis rotary positions; only where enable_prefill_graph and
     is_multimodal.
     """
     # specs/sglang/slots.yaml:301
-    static_mamba_track_indices: Tensor | None
+    static_mamba_track_indices: Tensor | None = None
     """[requests], int64: where the state of each request is kept; only where
     tracks_mamba_prefixes.
     """
     # specs/sglang/slots.yaml:305
-    static_mamba_track_mask: Tensor | None
+    static_mamba_track_mask: Tensor | None = None
     """[requests], bool: whether the state is kept in this round; only where
     tracks_mamba_prefixes.
     """
     # specs/sglang/slots.yaml:308
-    static_mamba_track_seqlens: Tensor | None
+    static_mamba_track_seqlens: Tensor | None = None
     """[requests], int32: after how many tokens the state is kept; only where
     tracks_mamba_prefixes.
     """
     # specs/sglang/slots.yaml:312
-    static_draft_hidden_states: Tensor | None
+    static_draft_hidden_states: Tensor | None = None
     """[tokens, draft_input_size], bfloat16: hidden states of the target for the draft model;
     only where has_static_requests.
     """
     # specs/sglang/slots.yaml:316
-    num_token_non_padded: Tensor | None
+    num_token_non_padded: Tensor | None = None
     """[1], int32: rows that are real, or those of them that this rank routes; expert routing
     skips the rest; only where counts_real_tokens.
     """
     # specs/sglang/slots.yaml:334
-    input_embeds: Tensor | None
+    input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
-
-    @property
-    def has_padding(self) -> bool:
-        """Whether there are padded rows along some axis."""
-        return self.requests != self.live_requests or self.tokens != self.live_tokens

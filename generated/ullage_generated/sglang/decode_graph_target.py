@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Hashable, Mapping
+from typing import Final, TypeVar
 
 import torch
 
@@ -20,6 +21,7 @@ from ullage_runtime.checks import (
     whole_number,
 )
 from ullage_runtime.configuration import present
+from ullage_runtime.cuda.writer import writer_for
 from ullage_runtime.debug import (
     DebugOptions,
     poison_around,
@@ -28,21 +30,22 @@ from ullage_runtime.debug import (
 )
 from ullage_runtime.errors import BatchError, UllageRuntimeError
 from ullage_runtime.integers import align_up, cdiv, next_in
-from ullage_runtime.loader import load_rows, write_scalar
+from ullage_runtime.load_plan import LoadPlan, LoadSteps
 from ullage_runtime.outputs import cut_to_live, map_tensors
+from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.ranks import Ranks
 from ullage_runtime.requirements import require_ranks, require_same_configuration
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import ViewCache
+from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import DecodeGraphTargetBatch, Extents, LiveBatch, Mode, Offer, Rows
 from .capacities import DecodeGraphTargetCapacities
 from .config import Config
 from .engine import DecodeGraphTargetEngine, DecodeGraphTargetFacts
-from .registry import DecodeGraphTargetRegistry, DecodeGraphTargetViews
+from .registry import DecodeGraphTargetRegistry
 
-require_generated_code_version(4, __name__)
+require_generated_code_version(5, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -576,6 +579,36 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
     return tuple(mode for mode, is_served in modes if is_served)
 
 
+def exchanging_modes(config: Config) -> tuple[Mode, ...]:
+    """The modes whose padding other ranks take part in."""
+    modes = (
+        (Mode.DECODE, config.require_mlp_sync),
+        (Mode.DLLM_EXTEND, config.require_mlp_sync),
+        (Mode.IDLE, config.require_mlp_sync),
+        (Mode.TARGET_VERIFY, config.require_mlp_sync),
+    )
+    return tuple(mode for mode, is_exchanging in modes if is_exchanging)
+
+
+SEEN: Final[Mapping[Mode, Seen]] = {
+    # specs/sglang/modes/adaptive_verify.yaml:1
+    Mode.ADAPTIVE_VERIFY: Seen(("adaptive_draft_tokens", "batch_size")),
+    # specs/sglang/modes/capture.yaml:1
+    Mode.CAPTURE: Seen(("adaptive_draft_tokens", "batch_size")),
+    # specs/sglang/modes/decode.yaml:1
+    Mode.DECODE: Seen(("adaptive_draft_tokens", "batch_size")),
+    # specs/sglang/modes/dllm_extend.yaml:1
+    Mode.DLLM_EXTEND: Seen(("adaptive_draft_tokens", "batch_size")),
+    # specs/sglang/modes/idle.yaml:1
+    Mode.IDLE: Seen(("adaptive_draft_tokens",)),
+    # specs/sglang/modes/target_verify.yaml:1
+    Mode.TARGET_VERIFY: Seen(("adaptive_draft_tokens", "batch_size")),
+}
+"""What load sees of the batches of each mode."""
+CARRIED: Final = (("input_embeds", "input_embeds"),)
+"""Fields that go from the live batch into the loaded one as they are."""
+
+
 # specs/sglang/runners/decode_graph.yaml:1
 class DecodeGraphTargetRunner:
     """Replays captured graphs of the target, with a fixed number of tokens for each request.
@@ -617,7 +650,11 @@ class DecodeGraphTargetRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.decode_graph_target,
         )
-        self._views: ViewCache[DecodeGraphTargetViews] = ViewCache()
+        self._views = SlotViews()
+        self._plans: PlanCache[DecodeGraphTargetBatch] = PlanCache(
+            {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
+        )
+        self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
 
     def load(
         self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
@@ -633,7 +670,18 @@ class DecodeGraphTargetRunner:
         Raises BatchError for a batch that the spec does not allow, CapacityError for one that
         does not fit, PeerError where the batch of another rank is refused.
         """
-        return self._load(live, self._extents(live, pad, sources=True), copy)
+        agreed = pad if not isinstance(pad, Offer) else pad.rows if pad.live is live else None
+        key = self._plans.key(live, live.mode, agreed) if copy else None
+        batch = None if key is None else self._plans.load(key, live)
+        if batch is None:
+            batch = self._load(live, self._extents(live, pad, sources=True), copy, key)
+        return batch
+
+    def plan(
+        self, live: LiveBatch, *, pad: bool | Offer = True
+    ) -> LoadPlan[DecodeGraphTargetBatch]:
+        """What loading this batch writes, and others like it; it is checked as by `load`."""
+        return self._plan(live, self._extents(live, pad, sources=True))
 
     def extents(self, live: LiveBatch, *, pad: bool | Offer = True) -> Extents:
         """Rows of a batch before and after padding; takes part in the collectives of its mode.
@@ -739,30 +787,88 @@ class DecodeGraphTargetRunner:
             mode, "decode_graph", self.modes, place="specs/sglang/runners/decode_graph.yaml:1"
         )
 
-    def _load(self, live: LiveBatch, extents: Extents, copy: bool) -> DecodeGraphTargetBatch:
+    def _load(
+        self, live: LiveBatch, extents: Extents, copy: bool, key: Hashable | None = None
+    ) -> DecodeGraphTargetBatch:
+        rows, padded = extents.rows, extents.padded
+        if copy and not self.debug.loads:
+            key = self._plans.key_of(live, live.mode, extents) if key is None else key
+            return self._plans.load_new(key, live, lambda: self._plan(live, extents))
+        plan = self._plan(live, extents)
+        if copy:
+            return self._load_debugged(live, plan)
+        if rows.brought != padded.brought:
+            problem = f"would need padding of {rows} to {padded}, which only a copy can have"
+            raise BatchError(
+                "U716",
+                live.mode.value,
+                "copy=False",
+                problem,
+                place="specs/sglang/runners/decode_graph.yaml:1",
+            )
+        return plan.hand_out(live)
+
+    def _load_debugged(
+        self, live: LiveBatch, plan: LoadPlan[DecodeGraphTargetBatch]
+    ) -> DecodeGraphTargetBatch:
+        """Debug mode: what earlier loads have left is poisoned, and nobody reads what is."""
+        if self.debug.claims:
+            self.registry.regions.claim()
+        if self.debug.poison:
+            self._poison(live)
+        batch = plan.load_first(live)
+        if self.debug.poison:
+            self._require_unpoisoned(batch)
+        if self.debug.canaries:
+            self.registry.regions.check_canaries()
+        return batch
+
+    def _plan(self, live: LiveBatch, extents: Extents) -> LoadPlan[DecodeGraphTargetBatch]:
         match live.mode:
             case Mode.ADAPTIVE_VERIFY:
-                return self._load_adaptive_verify(live, extents, copy)
+                return self._plan_adaptive_verify(live, extents)
             case Mode.CAPTURE:
-                return self._load_capturing(live, extents, copy)
+                return self._plan_capturing(live, extents)
             case Mode.DECODE:
-                return self._load_decoding(live, extents, copy)
+                return self._plan_decoding(live, extents)
             case Mode.DLLM_EXTEND:
-                return self._load_dllm_extend(live, extents, copy)
+                return self._plan_dllm_extend(live, extents)
             case Mode.IDLE:
-                return self._load_idling(live, extents, copy)
+                return self._plan_idling(live, extents)
             case Mode.TARGET_VERIFY:
-                return self._load_target_verify(live, extents, copy)
+                return self._plan_target_verify(live, extents)
             case _:
                 raise self._unknown(live.mode)
 
-    def _views_of(self, rows: Rows) -> DecodeGraphTargetViews:
-        views = self._views.get(rows)
-        if views is None:
-            views = self._views.put(
-                rows, DecodeGraphTargetViews.of(self.registry, self.config, rows)
-            )
-        return views
+    def _poison(self, live: LiveBatch) -> None:
+        match live.mode:
+            case Mode.ADAPTIVE_VERIFY:
+                self._poison_adaptive_verify(live)
+            case Mode.CAPTURE:
+                self._poison_capturing(live)
+            case Mode.DECODE:
+                self._poison_decoding(live)
+            case Mode.DLLM_EXTEND:
+                self._poison_dllm_extend(live)
+            case Mode.IDLE:
+                self._poison_idling(live)
+            case Mode.TARGET_VERIFY:
+                self._poison_target_verify(live)
+
+    def _require_unpoisoned(self, batch: DecodeGraphTargetBatch) -> None:
+        match batch.mode:
+            case Mode.ADAPTIVE_VERIFY:
+                self._require_unpoisoned_adaptive_verify(batch, batch.mode.value)
+            case Mode.CAPTURE:
+                self._require_unpoisoned_capturing(batch, batch.mode.value)
+            case Mode.DECODE:
+                self._require_unpoisoned_decoding(batch, batch.mode.value)
+            case Mode.DLLM_EXTEND:
+                self._require_unpoisoned_dllm_extend(batch, batch.mode.value)
+            case Mode.IDLE:
+                self._require_unpoisoned_idling(batch, batch.mode.value)
+            case Mode.TARGET_VERIFY:
+                self._require_unpoisoned_target_verify(batch, batch.mode.value)
 
     # specs/sglang/modes/adaptive_verify.yaml:1
     def _extents_adaptive_verify(
@@ -1687,263 +1793,240 @@ class DecodeGraphTargetRunner:
         if self.debug.values:
             self._check_values_adaptive_verify(live, mode)
 
-    def _load_adaptive_verify(
-        self, live: LiveBatch, extents: Extents, copy: bool
-    ) -> DecodeGraphTargetBatch:
+    def _plan_adaptive_verify(
+        self, live: LiveBatch, extents: Extents
+    ) -> LoadPlan[DecodeGraphTargetBatch]:
         """The slots of adaptive_verify."""
         config = self.config
-        mode = live.mode.value
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
-        input_ids = live.input_ids
-        positions = live.positions
-        out_cache_loc = live.out_cache_loc
-        mrope_positions = live.mrope_positions
-        req_pool_indices = live.req_pool_indices
-        seq_lens = live.seq_lens
-        seq_lens_cpu = live.seq_lens_cpu
-        encoder_lens = None if views.encoder_lens is None else live.encoder_lens
-        mamba_track_indices = (
-            None if views.mamba_track_indices is None else live.mamba_track_indices
-        )
-        mamba_track_mask = None if views.mamba_track_mask is None else live.mamba_track_mask
-        ngram_column_starts = (
-            None if views.ngram_column_starts is None else live.ngram_column_starts
-        )
-        ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
-        ngram_out_column_starts = (
-            None if views.ngram_out_column_starts is None else live.ngram_out_column_starts
-        )
-        ngram_out_req_lens = None if views.ngram_out_req_lens is None else live.ngram_out_req_lens
-        ngram_skip_update = None if views.ngram_skip_update is None else live.ngram_skip_update
-        canary_request_ids = None if views.canary_request_ids is None else live.request_ids
-        canary_bootstrap_rooms = (
-            None if views.canary_bootstrap_rooms is None else live.bootstrap_rooms
-        )
-        dllm_input_state = None if views.dllm_input_state is None else live.dllm_input_state
-        pipeline_hidden_states = (
-            None if views.pipeline_hidden_states is None else live.pipeline_hidden_states
-        )
-        pipeline_residual = None if views.pipeline_residual is None else live.pipeline_residual
-        if not copy:
-            if rows.brought != padded.brought:
-                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
-                raise BatchError(
-                    "U716",
-                    mode,
-                    "copy=False",
-                    problem,
-                    place="specs/sglang/runners/decode_graph.yaml:1",
-                )
-            return DecodeGraphTargetBatch(
-                mode=live.mode,
-                live_requests=rows.requests,
-                requests=padded.requests,
-                live_tokens=rows.tokens,
-                tokens=padded.tokens,
-                live_graph_requests=rows.graph_requests,
-                graph_requests=padded.graph_requests,
-                live_graph_tokens=rows.graph_tokens,
-                graph_tokens=padded.graph_tokens,
-                live_split_tokens=rows.split_tokens,
-                split_tokens=padded.split_tokens,
-                live_first_tokens=rows.first_tokens,
-                first_tokens=padded.first_tokens,
-                live_second_tokens=rows.second_tokens,
-                second_tokens=padded.second_tokens,
-                live_context_tokens=rows.context_tokens,
-                context_tokens=padded.context_tokens,
-                live_proxy_tokens=rows.proxy_tokens,
-                proxy_tokens=padded.proxy_tokens,
-                live_gathered_tokens=rows.gathered_tokens,
-                gathered_tokens=padded.gathered_tokens,
-                flashinfer_workspace=views.flashinfer_workspace,
-                graph_input_embeds=views.graph_input_embeds,
-                verify_mask=views.verify_mask,
-                input_ids=input_ids,
-                positions=positions,
-                out_cache_loc=out_cache_loc,
-                mrope_positions=mrope_positions,
-                req_pool_indices=req_pool_indices,
-                seq_lens=seq_lens,
-                seq_lens_cpu=seq_lens_cpu,
-                encoder_lens=encoder_lens,
-                mamba_track_indices=mamba_track_indices,
-                mamba_track_mask=mamba_track_mask,
-                ngram_column_starts=ngram_column_starts,
-                ngram_req_lens=ngram_req_lens,
-                ngram_out_column_starts=ngram_out_column_starts,
-                ngram_out_req_lens=ngram_out_req_lens,
-                ngram_skip_update=ngram_skip_update,
-                canary_request_ids=canary_request_ids,
-                canary_bootstrap_rooms=canary_bootstrap_rooms,
-                dllm_input_state=dllm_input_state,
-                global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
-                global_num_tokens_for_logprob=torch.full_like(
-                    views.global_num_tokens_for_logprob, padded.tokens
-                ),
-                graph_logits=views.graph_logits,
-                pipeline_hidden_states=pipeline_hidden_states,
-                pipeline_residual=pipeline_residual,
-                num_token_non_padded=None
-                if views.num_token_non_padded is None
-                else torch.full_like(
-                    views.num_token_non_padded,
-                    max(
-                        0,
-                        min(
-                            rows.tokens
-                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                            padded.tokens // config.attn_tp_size,
-                        ),
-                    )
-                    if config.routes_shares
-                    else rows.tokens,
-                ),
-                first_num_token_non_padded=None
-                if views.first_num_token_non_padded is None
-                else torch.full_like(
-                    views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens)
-                ),
-                second_num_token_non_padded=None
-                if views.second_num_token_non_padded is None
-                else torch.full_like(
-                    views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
-                ),
-                dsa_page_table=views.dsa_page_table,
-                dsa_cache_seqlens=views.dsa_cache_seqlens,
-                dsa_kv_indptr=views.dsa_kv_indptr,
-                dsa_kv_indices=views.dsa_kv_indices,
-                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-                flashinfer_last_page_len=views.flashinfer_last_page_len,
-                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
-                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
-                flashinfer_kv_indices=views.flashinfer_kv_indices,
-                flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
-                flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
-                flashinfer_mask_indptr=views.flashinfer_mask_indptr,
-                flashinfer_custom_mask=views.flashinfer_custom_mask,
-                linear_state_indices=views.linear_state_indices,
-                linear_query_start=views.linear_query_start,
-                linear_verify_indices=views.linear_verify_indices,
-                mla_kv_indptr=views.mla_kv_indptr,
-                mla_qo_indptr=views.mla_qo_indptr,
-                mla_kv_indices=views.mla_kv_indices,
-                mla_kv_lens=views.mla_kv_lens,
-                mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
-                mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
-                mla_kv_lens_cpu=views.mla_kv_lens_cpu,
-                mla_block_table=views.mla_block_table,
-                mla_padded_q=views.mla_padded_q,
-                mla_unpadded_output=views.mla_unpadded_output,
-                page_table=views.page_table,
-                window_page_table=views.window_page_table,
-                encoder_page_table=views.encoder_page_table,
-                cache_seqlens=views.cache_seqlens,
-                cu_seqlens_q=views.cu_seqlens_q,
-                cu_seqlens_k=views.cu_seqlens_k,
-                scheduler_metadata=views.scheduler_metadata,
-                strided_indices=views.strided_indices,
-                all_token_page_table=views.all_token_page_table,
-                triton_kv_indptr=views.triton_kv_indptr,
-                triton_window_kv_indptr=views.triton_window_kv_indptr,
-                triton_qo_indptr=views.triton_qo_indptr,
-                triton_mask_indptr=views.triton_mask_indptr,
-                triton_kv_indices=views.triton_kv_indices,
-                triton_window_kv_indices=views.triton_window_kv_indices,
-                triton_window_cache_loc=views.triton_window_cache_loc,
-                triton_num_kv_splits=views.triton_num_kv_splits,
-                triton_attn_logits=views.triton_attn_logits,
-                triton_attn_lse=views.triton_attn_lse,
-                aux_hidden_states=None,
-                custom_mask=None,
-                linear_next_token=None,
-                linear_next_sibling=None,
-                linear_parent=None,
-                tree_page_table=None,
-                tree_cache_seqlens=None,
-                tree_window_page_table=None,
-                input_embeds=live.input_embeds,
-            )
-        if self.debug.claims:
-            self.registry.regions.claim()
-        if self.debug.poison:
-            self._poison_adaptive_verify(live)
-        # specs/sglang/backends/flashinfer.yaml:67
-        # specs/sglang/backends/prepared.yaml:3
-        # specs/sglang/backends/sequences.yaml:31
-        # specs/sglang/slots.yaml:3
-        if input_ids is not None:
-            load_rows(views.input_ids, input_ids, rows.tokens, 0)
-        # specs/sglang/slots.yaml:6
-        load_rows(views.positions, positions, rows.tokens, 0)
-        # specs/sglang/slots.yaml:9
-        if out_cache_loc is not None:
-            load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:15
-        if mrope_positions is not None:
-            load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:18
-        load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:21
-        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:24
-        if seq_lens_cpu is not None:
-            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:36
-        if views.encoder_lens is not None:
-            load_rows(
-                views.encoder_lens,
-                encoder_lens,
-                rows.requests,
+        registry = self.registry
+        view = self._views.of
+        steps = LoadSteps()
+        batch = DecodeGraphTargetBatch(
+            mode=live.mode,
+            live=rows,
+            padded=padded,
+            # specs/sglang/backends/flashinfer.yaml:67
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
+            # specs/sglang/backends/prepared.yaml:3
+            graph_input_embeds=None
+            if registry.graph_input_embeds is None
+            else view(registry.graph_input_embeds, padded.tokens, config.hidden_size),
+            # specs/sglang/backends/sequences.yaml:31
+            verify_mask=None
+            if registry.verify_mask is None
+            else view(
+                registry.verify_mask, padded.requests * config.target_width * config.mask_width
+            ),
+            # specs/sglang/slots.yaml:3
+            input_ids=steps.copy_present(
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:6
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:9
+            out_cache_loc=steps.copy_present(
+                view(registry.out_cache_loc, padded.tokens),
+                "out_cache_loc",
+                live.out_cache_loc,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:15
+            mrope_positions=steps.copy_present(
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
+            ),
+            # specs/sglang/slots.yaml:18
+            req_pool_indices=steps.copy(
+                view(registry.req_pool_indices, padded.requests),
+                "req_pool_indices",
+                live.req_pool_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:21
+            seq_lens=steps.copy(
+                view(registry.seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:24
+            seq_lens_cpu=steps.copy_present(
+                view(registry.seq_lens_cpu, padded.requests),
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:36
+            encoder_lens=None
+            if registry.encoder_lens is None
+            else steps.copy(
+                view(registry.encoder_lens, padded.requests),
+                "encoder_lens",
+                live.encoder_lens,
+                (rows.requests,),
                 present(config.max_source_positions),
-            )
-        # specs/sglang/slots.yaml:40
-        if views.mamba_track_indices is not None and mamba_track_indices is not None:
-            load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:43
-        if views.mamba_track_mask is not None and mamba_track_mask is not None:
-            load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:46
-        if views.ngram_column_starts is not None:
-            load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:49
-        if views.ngram_req_lens is not None:
-            load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:52
-        if views.ngram_out_column_starts is not None:
-            load_rows(views.ngram_out_column_starts, ngram_out_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:55
-        if views.ngram_out_req_lens is not None:
-            load_rows(views.ngram_out_req_lens, ngram_out_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:58
-        if views.ngram_skip_update is not None:
-            load_rows(views.ngram_skip_update, ngram_skip_update, rows.requests, None)
-        # specs/sglang/slots.yaml:61
-        if views.canary_request_ids is not None:
-            load_rows(views.canary_request_ids, canary_request_ids, rows.requests, 0)
-        # specs/sglang/slots.yaml:64
-        if views.canary_bootstrap_rooms is not None:
-            load_rows(views.canary_bootstrap_rooms, canary_bootstrap_rooms, rows.requests, -1)
-        # specs/sglang/slots.yaml:67
-        if views.dllm_input_state is not None and dllm_input_state is not None:
-            load_rows(views.dllm_input_state, dllm_input_state, rows.tokens, None)
-        # specs/sglang/slots.yaml:74
-        write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:77
-        write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:83
-        # specs/sglang/slots.yaml:86
-        if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
-            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.proxy_tokens, None)
-        # specs/sglang/slots.yaml:89
-        if views.pipeline_residual is not None and pipeline_residual is not None:
-            load_rows(views.pipeline_residual, pipeline_residual, rows.proxy_tokens, None)
-        # specs/sglang/slots.yaml:316
-        if views.num_token_non_padded is not None:
-            write_scalar(
-                views.num_token_non_padded,
+            ),
+            # specs/sglang/slots.yaml:40
+            mamba_track_indices=None
+            if registry.mamba_track_indices is None
+            else steps.copy_present(
+                view(registry.mamba_track_indices, padded.requests),
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:43
+            mamba_track_mask=None
+            if registry.mamba_track_mask is None
+            else steps.copy_present(
+                view(registry.mamba_track_mask, padded.requests),
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:46
+            ngram_column_starts=None
+            if registry.ngram_column_starts is None
+            else steps.copy(
+                view(registry.ngram_column_starts, padded.requests),
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:49
+            ngram_req_lens=None
+            if registry.ngram_req_lens is None
+            else steps.copy(
+                view(registry.ngram_req_lens, padded.requests),
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:52
+            ngram_out_column_starts=None
+            if registry.ngram_out_column_starts is None
+            else steps.copy(
+                view(registry.ngram_out_column_starts, padded.requests),
+                "ngram_out_column_starts",
+                live.ngram_out_column_starts,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:55
+            ngram_out_req_lens=None
+            if registry.ngram_out_req_lens is None
+            else steps.copy(
+                view(registry.ngram_out_req_lens, padded.requests),
+                "ngram_out_req_lens",
+                live.ngram_out_req_lens,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:58
+            ngram_skip_update=None
+            if registry.ngram_skip_update is None
+            else steps.copy(
+                view(registry.ngram_skip_update, padded.requests),
+                "ngram_skip_update",
+                live.ngram_skip_update,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:61
+            canary_request_ids=None
+            if registry.canary_request_ids is None
+            else steps.copy(
+                view(registry.canary_request_ids, padded.requests),
+                "request_ids",
+                live.request_ids,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:64
+            canary_bootstrap_rooms=None
+            if registry.canary_bootstrap_rooms is None
+            else steps.copy(
+                view(registry.canary_bootstrap_rooms, padded.requests),
+                "bootstrap_rooms",
+                live.bootstrap_rooms,
+                (rows.requests,),
+                -1,
+            ),
+            # specs/sglang/slots.yaml:67
+            dllm_input_state=None
+            if registry.dllm_input_state is None
+            else steps.copy_present(
+                view(registry.dllm_input_state, padded.tokens, config.hidden_size),
+                "dllm_input_state",
+                live.dllm_input_state,
+                (rows.tokens, config.hidden_size),
+            ),
+            # specs/sglang/slots.yaml:74
+            global_num_tokens=steps.compute(
+                view(
+                    registry.global_num_tokens,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
+            ),
+            # specs/sglang/slots.yaml:77
+            global_num_tokens_for_logprob=steps.compute(
+                view(
+                    registry.global_num_tokens_for_logprob,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
+            ),
+            # specs/sglang/slots.yaml:83
+            graph_logits=None
+            if registry.graph_logits is None
+            else view(registry.graph_logits, padded.tokens, config.vocab_size),
+            # specs/sglang/slots.yaml:86
+            pipeline_hidden_states=None
+            if registry.pipeline_hidden_states is None
+            else steps.copy_present(
+                view(
+                    registry.pipeline_hidden_states,
+                    padded.proxy_tokens,
+                    config.hidden_size * config.residual_streams,
+                ),
+                "pipeline_hidden_states",
+                live.pipeline_hidden_states,
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+            ),
+            # specs/sglang/slots.yaml:89
+            pipeline_residual=None
+            if registry.pipeline_residual is None
+            else steps.copy_present(
+                view(registry.pipeline_residual, padded.proxy_tokens, config.hidden_size),
+                "pipeline_residual",
+                live.pipeline_residual,
+                (rows.proxy_tokens, config.hidden_size),
+            ),
+            # specs/sglang/slots.yaml:316
+            num_token_non_padded=None
+            if registry.num_token_non_padded is None
+            else steps.compute(
+                view(registry.num_token_non_padded, 1),
                 max(
                     0,
                     min(
@@ -1953,177 +2036,232 @@ class DecodeGraphTargetRunner:
                 )
                 if config.routes_shares
                 else rows.tokens,
-            )
-        # specs/sglang/slots.yaml:326
-        if views.first_num_token_non_padded is not None:
-            write_scalar(views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens))
-        # specs/sglang/slots.yaml:329
-        if views.second_num_token_non_padded is not None:
-            write_scalar(
-                views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
-            )
-        # specs/sglang/backends/dsa.yaml:15
-        # specs/sglang/backends/dsa.yaml:18
-        # specs/sglang/backends/dsa.yaml:20
-        # specs/sglang/backends/dsa.yaml:23
-        # specs/sglang/backends/flashinfer.yaml:16
-        # specs/sglang/backends/flashinfer.yaml:19
-        # specs/sglang/backends/flashinfer.yaml:21
-        # specs/sglang/backends/flashinfer.yaml:23
-        # specs/sglang/backends/flashinfer.yaml:26
-        # specs/sglang/backends/flashinfer.yaml:35
-        # specs/sglang/backends/flashinfer.yaml:38
-        # specs/sglang/backends/flashinfer.yaml:41
-        # specs/sglang/backends/flashinfer.yaml:45
-        # specs/sglang/backends/flashinfer.yaml:48
-        # specs/sglang/backends/hybrid_linear.yaml:8
-        # specs/sglang/backends/hybrid_linear.yaml:11
-        # specs/sglang/backends/hybrid_linear.yaml:13
-        # specs/sglang/backends/mla.yaml:19
-        # specs/sglang/backends/mla.yaml:22
-        # specs/sglang/backends/mla.yaml:30
-        # specs/sglang/backends/mla.yaml:33
-        # specs/sglang/backends/mla.yaml:34
-        # specs/sglang/backends/mla.yaml:37
-        # specs/sglang/backends/mla.yaml:40
-        # specs/sglang/backends/mla.yaml:48
-        # specs/sglang/backends/mla.yaml:51
-        # specs/sglang/backends/mla.yaml:54
-        # specs/sglang/backends/page_tables.yaml:20
-        # specs/sglang/backends/page_tables.yaml:22
-        # specs/sglang/backends/page_tables.yaml:25
-        # specs/sglang/backends/page_tables.yaml:28
-        # specs/sglang/backends/page_tables.yaml:30
-        # specs/sglang/backends/page_tables.yaml:33
-        # specs/sglang/backends/page_tables.yaml:35
-        # specs/sglang/backends/page_tables.yaml:38
-        # specs/sglang/backends/page_tables.yaml:65
-        # specs/sglang/backends/triton.yaml:11
-        # specs/sglang/backends/triton.yaml:14
-        # specs/sglang/backends/triton.yaml:17
-        # specs/sglang/backends/triton.yaml:19
-        # specs/sglang/backends/triton.yaml:27
-        # specs/sglang/backends/triton.yaml:31
-        # specs/sglang/backends/triton.yaml:35
-        # specs/sglang/backends/triton.yaml:39
-        # specs/sglang/backends/triton.yaml:59
-        # specs/sglang/backends/triton.yaml:62
-        batch = DecodeGraphTargetBatch(
-            mode=live.mode,
-            live_requests=rows.requests,
-            requests=padded.requests,
-            live_tokens=rows.tokens,
-            tokens=padded.tokens,
-            live_graph_requests=rows.graph_requests,
-            graph_requests=padded.graph_requests,
-            live_graph_tokens=rows.graph_tokens,
-            graph_tokens=padded.graph_tokens,
-            live_split_tokens=rows.split_tokens,
-            split_tokens=padded.split_tokens,
-            live_first_tokens=rows.first_tokens,
-            first_tokens=padded.first_tokens,
-            live_second_tokens=rows.second_tokens,
-            second_tokens=padded.second_tokens,
-            live_context_tokens=rows.context_tokens,
-            context_tokens=padded.context_tokens,
-            live_proxy_tokens=rows.proxy_tokens,
-            proxy_tokens=padded.proxy_tokens,
-            live_gathered_tokens=rows.gathered_tokens,
-            gathered_tokens=padded.gathered_tokens,
-            flashinfer_workspace=views.flashinfer_workspace,
-            graph_input_embeds=views.graph_input_embeds,
-            verify_mask=views.verify_mask,
-            input_ids=views.input_ids if input_ids is not None else None,
-            positions=views.positions,
-            out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
-            mrope_positions=views.mrope_positions if mrope_positions is not None else None,
-            req_pool_indices=views.req_pool_indices,
-            seq_lens=views.seq_lens,
-            seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
-            encoder_lens=views.encoder_lens,
-            mamba_track_indices=views.mamba_track_indices
-            if mamba_track_indices is not None
-            else None,
-            mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
-            ngram_column_starts=views.ngram_column_starts,
-            ngram_req_lens=views.ngram_req_lens,
-            ngram_out_column_starts=views.ngram_out_column_starts,
-            ngram_out_req_lens=views.ngram_out_req_lens,
-            ngram_skip_update=views.ngram_skip_update,
-            canary_request_ids=views.canary_request_ids,
-            canary_bootstrap_rooms=views.canary_bootstrap_rooms,
-            dllm_input_state=views.dllm_input_state if dllm_input_state is not None else None,
-            global_num_tokens=views.global_num_tokens,
-            global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
-            graph_logits=views.graph_logits,
-            pipeline_hidden_states=views.pipeline_hidden_states
-            if pipeline_hidden_states is not None
-            else None,
-            pipeline_residual=views.pipeline_residual if pipeline_residual is not None else None,
-            num_token_non_padded=views.num_token_non_padded,
-            first_num_token_non_padded=views.first_num_token_non_padded,
-            second_num_token_non_padded=views.second_num_token_non_padded,
-            dsa_page_table=views.dsa_page_table,
-            dsa_cache_seqlens=views.dsa_cache_seqlens,
-            dsa_kv_indptr=views.dsa_kv_indptr,
-            dsa_kv_indices=views.dsa_kv_indices,
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
-            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
-            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
-            flashinfer_kv_indices=views.flashinfer_kv_indices,
-            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
-            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
-            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
-            flashinfer_custom_mask=views.flashinfer_custom_mask,
-            linear_state_indices=views.linear_state_indices,
-            linear_query_start=views.linear_query_start,
-            linear_verify_indices=views.linear_verify_indices,
-            mla_kv_indptr=views.mla_kv_indptr,
-            mla_qo_indptr=views.mla_qo_indptr,
-            mla_kv_indices=views.mla_kv_indices,
-            mla_kv_lens=views.mla_kv_lens,
-            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
-            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
-            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
-            mla_block_table=views.mla_block_table,
-            mla_padded_q=views.mla_padded_q,
-            mla_unpadded_output=views.mla_unpadded_output,
-            page_table=views.page_table,
-            window_page_table=views.window_page_table,
-            encoder_page_table=views.encoder_page_table,
-            cache_seqlens=views.cache_seqlens,
-            cu_seqlens_q=views.cu_seqlens_q,
-            cu_seqlens_k=views.cu_seqlens_k,
-            scheduler_metadata=views.scheduler_metadata,
-            strided_indices=views.strided_indices,
-            all_token_page_table=views.all_token_page_table,
-            triton_kv_indptr=views.triton_kv_indptr,
-            triton_window_kv_indptr=views.triton_window_kv_indptr,
-            triton_qo_indptr=views.triton_qo_indptr,
-            triton_mask_indptr=views.triton_mask_indptr,
-            triton_kv_indices=views.triton_kv_indices,
-            triton_window_kv_indices=views.triton_window_kv_indices,
-            triton_window_cache_loc=views.triton_window_cache_loc,
-            triton_num_kv_splits=views.triton_num_kv_splits,
-            triton_attn_logits=views.triton_attn_logits,
-            triton_attn_lse=views.triton_attn_lse,
-            aux_hidden_states=None,
-            custom_mask=None,
-            linear_next_token=None,
-            linear_next_sibling=None,
-            linear_parent=None,
-            tree_page_table=None,
-            tree_cache_seqlens=None,
-            tree_window_page_table=None,
+            ),
+            # specs/sglang/slots.yaml:326
+            first_num_token_non_padded=None
+            if registry.first_num_token_non_padded is None
+            else steps.compute(
+                view(registry.first_num_token_non_padded, 1), min(rows.tokens, padded.split_tokens)
+            ),
+            # specs/sglang/slots.yaml:329
+            second_num_token_non_padded=None
+            if registry.second_num_token_non_padded is None
+            else steps.compute(
+                view(registry.second_num_token_non_padded, 1),
+                max(rows.tokens - padded.split_tokens, 0),
+            ),
+            # specs/sglang/backends/dsa.yaml:15
+            dsa_page_table=None
+            if registry.dsa_page_table is None
+            else view(registry.dsa_page_table, padded.tokens, present(config.dsa_columns)),
+            # specs/sglang/backends/dsa.yaml:18
+            dsa_cache_seqlens=None
+            if registry.dsa_cache_seqlens is None
+            else view(registry.dsa_cache_seqlens, padded.tokens),
+            # specs/sglang/backends/dsa.yaml:20
+            dsa_kv_indptr=None
+            if registry.dsa_kv_indptr is None
+            else view(registry.dsa_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/dsa.yaml:23
+            dsa_kv_indices=None
+            if registry.dsa_kv_indices is None
+            else view(registry.dsa_kv_indices, padded.requests, present(config.dsa_index_topk)),
+            # specs/sglang/backends/flashinfer.yaml:16
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:19
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:21
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else view(registry.flashinfer_last_page_len, padded.requests),
+            # specs/sglang/backends/flashinfer.yaml:23
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:26
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:35
+            flashinfer_kv_indices=None
+            if registry.flashinfer_kv_indices is None
+            else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
+            # specs/sglang/backends/flashinfer.yaml:38
+            flashinfer_second_kv_indices=None
+            if registry.flashinfer_second_kv_indices is None
+            else view(
+                registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
+            ),
+            # specs/sglang/backends/flashinfer.yaml:41
+            flashinfer_window_cache_loc=None
+            if registry.flashinfer_window_cache_loc is None
+            else view(registry.flashinfer_window_cache_loc, padded.tokens),
+            # specs/sglang/backends/flashinfer.yaml:45
+            flashinfer_mask_indptr=None
+            if registry.flashinfer_mask_indptr is None
+            else view(registry.flashinfer_mask_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:48
+            flashinfer_custom_mask=None
+            if registry.flashinfer_custom_mask is None
+            else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
+            # specs/sglang/backends/hybrid_linear.yaml:8
+            linear_state_indices=None
+            if registry.linear_state_indices is None
+            else view(registry.linear_state_indices, padded.requests),
+            # specs/sglang/backends/hybrid_linear.yaml:11
+            linear_query_start=None
+            if registry.linear_query_start is None
+            else view(registry.linear_query_start, padded.requests + 1),
+            # specs/sglang/backends/hybrid_linear.yaml:13
+            linear_verify_indices=None
+            if registry.linear_verify_indices is None
+            else view(registry.linear_verify_indices, padded.requests),
+            # specs/sglang/backends/mla.yaml:19
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else view(registry.mla_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:22
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else view(registry.mla_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:30
+            mla_kv_indices=None
+            if registry.mla_kv_indices is None
+            else view(registry.mla_kv_indices, padded.requests, config.sequence_limit),
+            # specs/sglang/backends/mla.yaml:33
+            mla_kv_lens=None
+            if registry.mla_kv_lens is None
+            else view(registry.mla_kv_lens, padded.requests),
+            # specs/sglang/backends/mla.yaml:34
+            mla_kv_indptr_cpu=None
+            if registry.mla_kv_indptr_cpu is None
+            else view(registry.mla_kv_indptr_cpu, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:37
+            mla_qo_indptr_cpu=None
+            if registry.mla_qo_indptr_cpu is None
+            else view(registry.mla_qo_indptr_cpu, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:40
+            mla_kv_lens_cpu=None
+            if registry.mla_kv_lens_cpu is None
+            else view(registry.mla_kv_lens_cpu, padded.requests),
+            # specs/sglang/backends/mla.yaml:48
+            mla_block_table=None
+            if registry.mla_block_table is None
+            else view(registry.mla_block_table, padded.requests, config.mla_blocks),
+            # specs/sglang/backends/mla.yaml:51
+            mla_padded_q=None
+            if registry.mla_padded_q is None
+            else view(
+                registry.mla_padded_q,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_latent_size),
+            ),
+            # specs/sglang/backends/mla.yaml:54
+            mla_unpadded_output=None
+            if registry.mla_unpadded_output is None
+            else view(
+                registry.mla_unpadded_output,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_output_size),
+            ),
+            # specs/sglang/backends/page_tables.yaml:20
+            page_table=None
+            if registry.page_table is None
+            else view(registry.page_table, padded.requests, config.table_columns),
+            # specs/sglang/backends/page_tables.yaml:22
+            window_page_table=None
+            if registry.window_page_table is None
+            else view(registry.window_page_table, padded.requests, config.table_columns),
+            # specs/sglang/backends/page_tables.yaml:25
+            encoder_page_table=None
+            if registry.encoder_page_table is None
+            else view(
+                registry.encoder_page_table, padded.requests, present(config.max_source_positions)
+            ),
+            # specs/sglang/backends/page_tables.yaml:28
+            cache_seqlens=None
+            if registry.cache_seqlens is None
+            else view(registry.cache_seqlens, padded.requests),
+            # specs/sglang/backends/page_tables.yaml:30
+            cu_seqlens_q=None
+            if registry.cu_seqlens_q is None
+            else view(registry.cu_seqlens_q, padded.requests + 1),
+            # specs/sglang/backends/page_tables.yaml:33
+            cu_seqlens_k=None
+            if registry.cu_seqlens_k is None
+            else view(registry.cu_seqlens_k, padded.requests + 1),
+            # specs/sglang/backends/page_tables.yaml:35
+            scheduler_metadata=None
+            if registry.scheduler_metadata is None
+            else view(registry.scheduler_metadata, 4 * align_up(padded.requests, 4) + 1),
+            # specs/sglang/backends/page_tables.yaml:38
+            strided_indices=None
+            if registry.strided_indices is None
+            else view(registry.strided_indices, config.context_pages),
+            # specs/sglang/backends/page_tables.yaml:65
+            all_token_page_table=None
+            if registry.all_token_page_table is None
+            else view(registry.all_token_page_table, padded.tokens, config.table_columns),
+            # specs/sglang/backends/triton.yaml:11
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else view(registry.triton_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:14
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else view(registry.triton_window_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:17
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else view(registry.triton_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:19
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else view(registry.triton_mask_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:27
+            triton_kv_indices=None
+            if registry.triton_kv_indices is None
+            else view(registry.triton_kv_indices, padded.requests, config.sequence_limit),
+            # specs/sglang/backends/triton.yaml:31
+            triton_window_kv_indices=None
+            if registry.triton_window_kv_indices is None
+            else view(registry.triton_window_kv_indices, padded.tokens, config.sliding_window),
+            # specs/sglang/backends/triton.yaml:35
+            triton_window_cache_loc=None
+            if registry.triton_window_cache_loc is None
+            else view(registry.triton_window_cache_loc, padded.tokens),
+            # specs/sglang/backends/triton.yaml:39
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else view(registry.triton_num_kv_splits, padded.tokens),
+            # specs/sglang/backends/triton.yaml:59
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else view(
+                registry.triton_attn_logits,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
+            # specs/sglang/backends/triton.yaml:62
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else view(
+                registry.triton_attn_lse,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
             input_embeds=live.input_embeds,
         )
-        if self.debug.poison:
-            self._require_unpoisoned_adaptive_verify(batch, mode)
-        if self.debug.canaries:
-            self.registry.regions.check_canaries()
-        return batch
+        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_adaptive_verify(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
@@ -2698,273 +2836,255 @@ class DecodeGraphTargetRunner:
         if self.debug.values:
             self._check_values_capturing(live, mode)
 
-    def _load_capturing(
-        self, live: LiveBatch, extents: Extents, copy: bool
-    ) -> DecodeGraphTargetBatch:
+    def _plan_capturing(
+        self, live: LiveBatch, extents: Extents
+    ) -> LoadPlan[DecodeGraphTargetBatch]:
         """The slots of capture."""
         config = self.config
-        mode = live.mode.value
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
-        input_ids = live.input_ids
-        positions = live.positions
-        out_cache_loc = live.out_cache_loc
-        mrope_positions = live.mrope_positions
-        req_pool_indices = live.req_pool_indices
-        seq_lens = live.seq_lens
-        seq_lens_cpu = live.seq_lens_cpu
-        encoder_lens = None if views.encoder_lens is None else live.encoder_lens
-        mamba_track_indices = (
-            None if views.mamba_track_indices is None else live.mamba_track_indices
-        )
-        mamba_track_mask = None if views.mamba_track_mask is None else live.mamba_track_mask
-        ngram_column_starts = (
-            None if views.ngram_column_starts is None else live.ngram_column_starts
-        )
-        ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
-        ngram_out_column_starts = (
-            None if views.ngram_out_column_starts is None else live.ngram_out_column_starts
-        )
-        ngram_out_req_lens = None if views.ngram_out_req_lens is None else live.ngram_out_req_lens
-        ngram_skip_update = None if views.ngram_skip_update is None else live.ngram_skip_update
-        canary_request_ids = None if views.canary_request_ids is None else live.request_ids
-        canary_bootstrap_rooms = (
-            None if views.canary_bootstrap_rooms is None else live.bootstrap_rooms
-        )
-        dllm_input_state = None if views.dllm_input_state is None else live.dllm_input_state
-        custom_mask = live.custom_mask
-        pipeline_hidden_states = (
-            None if views.pipeline_hidden_states is None else live.pipeline_hidden_states
-        )
-        pipeline_residual = None if views.pipeline_residual is None else live.pipeline_residual
-        if not copy:
-            if rows.brought != padded.brought:
-                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
-                raise BatchError(
-                    "U716",
-                    mode,
-                    "copy=False",
-                    problem,
-                    place="specs/sglang/runners/decode_graph.yaml:1",
-                )
-            return DecodeGraphTargetBatch(
-                mode=live.mode,
-                live_requests=rows.requests,
-                requests=padded.requests,
-                live_tokens=rows.tokens,
-                tokens=padded.tokens,
-                live_graph_requests=rows.graph_requests,
-                graph_requests=padded.graph_requests,
-                live_graph_tokens=rows.graph_tokens,
-                graph_tokens=padded.graph_tokens,
-                live_split_tokens=rows.split_tokens,
-                split_tokens=padded.split_tokens,
-                live_first_tokens=rows.first_tokens,
-                first_tokens=padded.first_tokens,
-                live_second_tokens=rows.second_tokens,
-                second_tokens=padded.second_tokens,
-                live_context_tokens=rows.context_tokens,
-                context_tokens=padded.context_tokens,
-                live_proxy_tokens=rows.proxy_tokens,
-                proxy_tokens=padded.proxy_tokens,
-                live_gathered_tokens=rows.gathered_tokens,
-                gathered_tokens=padded.gathered_tokens,
-                flashinfer_workspace=views.flashinfer_workspace,
-                graph_input_embeds=views.graph_input_embeds,
-                verify_mask=views.verify_mask,
-                input_ids=input_ids,
-                positions=positions,
-                out_cache_loc=out_cache_loc,
-                mrope_positions=mrope_positions,
-                req_pool_indices=req_pool_indices,
-                seq_lens=seq_lens,
-                seq_lens_cpu=seq_lens_cpu,
-                encoder_lens=encoder_lens,
-                mamba_track_indices=mamba_track_indices,
-                mamba_track_mask=mamba_track_mask,
-                ngram_column_starts=ngram_column_starts,
-                ngram_req_lens=ngram_req_lens,
-                ngram_out_column_starts=ngram_out_column_starts,
-                ngram_out_req_lens=ngram_out_req_lens,
-                ngram_skip_update=ngram_skip_update,
-                canary_request_ids=canary_request_ids,
-                canary_bootstrap_rooms=canary_bootstrap_rooms,
-                dllm_input_state=dllm_input_state,
-                aux_hidden_states=views.aux_hidden_states,
-                global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
-                global_num_tokens_for_logprob=torch.full_like(
-                    views.global_num_tokens_for_logprob, padded.tokens
-                ),
-                custom_mask=custom_mask,
-                graph_logits=views.graph_logits,
-                pipeline_hidden_states=pipeline_hidden_states,
-                pipeline_residual=pipeline_residual,
-                num_token_non_padded=None
-                if views.num_token_non_padded is None
-                else torch.full_like(
-                    views.num_token_non_padded,
-                    max(
-                        0,
-                        min(
-                            rows.tokens
-                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                            padded.tokens // config.attn_tp_size,
-                        ),
-                    )
-                    if config.routes_shares
-                    else rows.tokens,
-                ),
-                first_num_token_non_padded=None
-                if views.first_num_token_non_padded is None
-                else torch.full_like(
-                    views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens)
-                ),
-                second_num_token_non_padded=None
-                if views.second_num_token_non_padded is None
-                else torch.full_like(
-                    views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
-                ),
-                dsa_page_table=views.dsa_page_table,
-                dsa_cache_seqlens=views.dsa_cache_seqlens,
-                dsa_kv_indptr=views.dsa_kv_indptr,
-                dsa_kv_indices=views.dsa_kv_indices,
-                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-                flashinfer_last_page_len=views.flashinfer_last_page_len,
-                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
-                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
-                flashinfer_kv_indices=views.flashinfer_kv_indices,
-                flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
-                flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
-                flashinfer_mask_indptr=views.flashinfer_mask_indptr,
-                flashinfer_custom_mask=views.flashinfer_custom_mask,
-                linear_state_indices=views.linear_state_indices,
-                linear_query_start=views.linear_query_start,
-                linear_verify_indices=views.linear_verify_indices,
-                linear_next_token=views.linear_next_token,
-                linear_next_sibling=views.linear_next_sibling,
-                linear_parent=views.linear_parent,
-                mla_kv_indptr=views.mla_kv_indptr,
-                mla_qo_indptr=views.mla_qo_indptr,
-                mla_kv_indices=views.mla_kv_indices,
-                mla_kv_lens=views.mla_kv_lens,
-                mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
-                mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
-                mla_kv_lens_cpu=views.mla_kv_lens_cpu,
-                mla_block_table=views.mla_block_table,
-                mla_padded_q=views.mla_padded_q,
-                mla_unpadded_output=views.mla_unpadded_output,
-                page_table=views.page_table,
-                window_page_table=views.window_page_table,
-                encoder_page_table=views.encoder_page_table,
-                cache_seqlens=views.cache_seqlens,
-                cu_seqlens_q=views.cu_seqlens_q,
-                cu_seqlens_k=views.cu_seqlens_k,
-                scheduler_metadata=views.scheduler_metadata,
-                strided_indices=views.strided_indices,
-                tree_page_table=views.tree_page_table,
-                tree_cache_seqlens=views.tree_cache_seqlens,
-                tree_window_page_table=views.tree_window_page_table,
-                all_token_page_table=views.all_token_page_table,
-                triton_kv_indptr=views.triton_kv_indptr,
-                triton_window_kv_indptr=views.triton_window_kv_indptr,
-                triton_qo_indptr=views.triton_qo_indptr,
-                triton_mask_indptr=views.triton_mask_indptr,
-                triton_kv_indices=views.triton_kv_indices,
-                triton_window_kv_indices=views.triton_window_kv_indices,
-                triton_window_cache_loc=views.triton_window_cache_loc,
-                triton_num_kv_splits=views.triton_num_kv_splits,
-                triton_attn_logits=views.triton_attn_logits,
-                triton_attn_lse=views.triton_attn_lse,
-                input_embeds=live.input_embeds,
-            )
-        if self.debug.claims:
-            self.registry.regions.claim()
-        if self.debug.poison:
-            self._poison_capturing(live)
-        # specs/sglang/backends/flashinfer.yaml:67
-        # specs/sglang/backends/prepared.yaml:3
-        # specs/sglang/backends/sequences.yaml:31
-        # specs/sglang/slots.yaml:3
-        if input_ids is not None:
-            load_rows(views.input_ids, input_ids, rows.tokens, 0)
-        # specs/sglang/slots.yaml:6
-        load_rows(views.positions, positions, rows.tokens, 0)
-        # specs/sglang/slots.yaml:9
-        if out_cache_loc is not None:
-            load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:15
-        if mrope_positions is not None:
-            load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:18
-        load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:21
-        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:24
-        if seq_lens_cpu is not None:
-            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:36
-        if views.encoder_lens is not None:
-            load_rows(
-                views.encoder_lens,
-                encoder_lens,
-                rows.requests,
+        registry = self.registry
+        view = self._views.of
+        steps = LoadSteps()
+        batch = DecodeGraphTargetBatch(
+            mode=live.mode,
+            live=rows,
+            padded=padded,
+            # specs/sglang/backends/flashinfer.yaml:67
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
+            # specs/sglang/backends/prepared.yaml:3
+            graph_input_embeds=None
+            if registry.graph_input_embeds is None
+            else view(registry.graph_input_embeds, padded.tokens, config.hidden_size),
+            # specs/sglang/backends/sequences.yaml:31
+            verify_mask=None
+            if registry.verify_mask is None
+            else view(
+                registry.verify_mask, padded.requests * config.target_width * config.mask_width
+            ),
+            # specs/sglang/slots.yaml:3
+            input_ids=steps.copy_present(
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:6
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:9
+            out_cache_loc=steps.copy_present(
+                view(registry.out_cache_loc, padded.tokens),
+                "out_cache_loc",
+                live.out_cache_loc,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:15
+            mrope_positions=steps.copy_present(
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
+            ),
+            # specs/sglang/slots.yaml:18
+            req_pool_indices=steps.copy(
+                view(registry.req_pool_indices, padded.requests),
+                "req_pool_indices",
+                live.req_pool_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:21
+            seq_lens=steps.copy(
+                view(registry.seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:24
+            seq_lens_cpu=steps.copy_present(
+                view(registry.seq_lens_cpu, padded.requests),
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:36
+            encoder_lens=None
+            if registry.encoder_lens is None
+            else steps.copy(
+                view(registry.encoder_lens, padded.requests),
+                "encoder_lens",
+                live.encoder_lens,
+                (rows.requests,),
                 present(config.max_source_positions),
-            )
-        # specs/sglang/slots.yaml:40
-        if views.mamba_track_indices is not None and mamba_track_indices is not None:
-            load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:43
-        if views.mamba_track_mask is not None and mamba_track_mask is not None:
-            load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:46
-        if views.ngram_column_starts is not None:
-            load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:49
-        if views.ngram_req_lens is not None:
-            load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:52
-        if views.ngram_out_column_starts is not None:
-            load_rows(views.ngram_out_column_starts, ngram_out_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:55
-        if views.ngram_out_req_lens is not None:
-            load_rows(views.ngram_out_req_lens, ngram_out_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:58
-        if views.ngram_skip_update is not None:
-            load_rows(views.ngram_skip_update, ngram_skip_update, rows.requests, None)
-        # specs/sglang/slots.yaml:61
-        if views.canary_request_ids is not None:
-            load_rows(views.canary_request_ids, canary_request_ids, rows.requests, 0)
-        # specs/sglang/slots.yaml:64
-        if views.canary_bootstrap_rooms is not None:
-            load_rows(views.canary_bootstrap_rooms, canary_bootstrap_rooms, rows.requests, -1)
-        # specs/sglang/slots.yaml:67
-        if views.dllm_input_state is not None and dllm_input_state is not None:
-            load_rows(views.dllm_input_state, dllm_input_state, rows.tokens, 0)
-        # specs/sglang/slots.yaml:70
-        # specs/sglang/slots.yaml:74
-        write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:77
-        write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:80
-        if custom_mask is not None:
-            load_rows(
-                views.custom_mask,
-                custom_mask,
-                (rows.requests * config.sequence_fill + rows.tokens) * config.target_width,
-                None,
-            )
-        # specs/sglang/slots.yaml:83
-        # specs/sglang/slots.yaml:86
-        if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
-            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.proxy_tokens, None)
-        # specs/sglang/slots.yaml:89
-        if views.pipeline_residual is not None and pipeline_residual is not None:
-            load_rows(views.pipeline_residual, pipeline_residual, rows.proxy_tokens, None)
-        # specs/sglang/slots.yaml:316
-        if views.num_token_non_padded is not None:
-            write_scalar(
-                views.num_token_non_padded,
+            ),
+            # specs/sglang/slots.yaml:40
+            mamba_track_indices=None
+            if registry.mamba_track_indices is None
+            else steps.copy_present(
+                view(registry.mamba_track_indices, padded.requests),
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:43
+            mamba_track_mask=None
+            if registry.mamba_track_mask is None
+            else steps.copy_present(
+                view(registry.mamba_track_mask, padded.requests),
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:46
+            ngram_column_starts=None
+            if registry.ngram_column_starts is None
+            else steps.copy(
+                view(registry.ngram_column_starts, padded.requests),
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:49
+            ngram_req_lens=None
+            if registry.ngram_req_lens is None
+            else steps.copy(
+                view(registry.ngram_req_lens, padded.requests),
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:52
+            ngram_out_column_starts=None
+            if registry.ngram_out_column_starts is None
+            else steps.copy(
+                view(registry.ngram_out_column_starts, padded.requests),
+                "ngram_out_column_starts",
+                live.ngram_out_column_starts,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:55
+            ngram_out_req_lens=None
+            if registry.ngram_out_req_lens is None
+            else steps.copy(
+                view(registry.ngram_out_req_lens, padded.requests),
+                "ngram_out_req_lens",
+                live.ngram_out_req_lens,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:58
+            ngram_skip_update=None
+            if registry.ngram_skip_update is None
+            else steps.copy(
+                view(registry.ngram_skip_update, padded.requests),
+                "ngram_skip_update",
+                live.ngram_skip_update,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:61
+            canary_request_ids=None
+            if registry.canary_request_ids is None
+            else steps.copy(
+                view(registry.canary_request_ids, padded.requests),
+                "request_ids",
+                live.request_ids,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:64
+            canary_bootstrap_rooms=None
+            if registry.canary_bootstrap_rooms is None
+            else steps.copy(
+                view(registry.canary_bootstrap_rooms, padded.requests),
+                "bootstrap_rooms",
+                live.bootstrap_rooms,
+                (rows.requests,),
+                -1,
+            ),
+            # specs/sglang/slots.yaml:67
+            dllm_input_state=None
+            if registry.dllm_input_state is None
+            else steps.copy_present(
+                view(registry.dllm_input_state, padded.tokens, config.hidden_size),
+                "dllm_input_state",
+                live.dllm_input_state,
+                (rows.tokens, config.hidden_size),
+                0,
+            ),
+            # specs/sglang/slots.yaml:70
+            aux_hidden_states=None
+            if registry.aux_hidden_states is None
+            else view(registry.aux_hidden_states, padded.tokens, present(config.draft_input_size)),
+            # specs/sglang/slots.yaml:74
+            global_num_tokens=steps.compute(
+                view(
+                    registry.global_num_tokens,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
+            ),
+            # specs/sglang/slots.yaml:77
+            global_num_tokens_for_logprob=steps.compute(
+                view(
+                    registry.global_num_tokens_for_logprob,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
+            ),
+            # specs/sglang/slots.yaml:80
+            custom_mask=steps.copy_present(
+                view(
+                    registry.custom_mask,
+                    (padded.requests * config.sequence_fill + padded.tokens) * config.target_width,
+                ),
+                "custom_mask",
+                live.custom_mask,
+                ((rows.requests * config.sequence_fill + rows.tokens) * config.target_width,),
+            ),
+            # specs/sglang/slots.yaml:83
+            graph_logits=None
+            if registry.graph_logits is None
+            else view(registry.graph_logits, padded.tokens, config.vocab_size),
+            # specs/sglang/slots.yaml:86
+            pipeline_hidden_states=None
+            if registry.pipeline_hidden_states is None
+            else steps.copy_present(
+                view(
+                    registry.pipeline_hidden_states,
+                    padded.proxy_tokens,
+                    config.hidden_size * config.residual_streams,
+                ),
+                "pipeline_hidden_states",
+                live.pipeline_hidden_states,
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+            ),
+            # specs/sglang/slots.yaml:89
+            pipeline_residual=None
+            if registry.pipeline_residual is None
+            else steps.copy_present(
+                view(registry.pipeline_residual, padded.proxy_tokens, config.hidden_size),
+                "pipeline_residual",
+                live.pipeline_residual,
+                (rows.proxy_tokens, config.hidden_size),
+            ),
+            # specs/sglang/slots.yaml:316
+            num_token_non_padded=None
+            if registry.num_token_non_padded is None
+            else steps.compute(
+                view(registry.num_token_non_padded, 1),
                 max(
                     0,
                     min(
@@ -2974,183 +3094,260 @@ class DecodeGraphTargetRunner:
                 )
                 if config.routes_shares
                 else rows.tokens,
-            )
-        # specs/sglang/slots.yaml:326
-        if views.first_num_token_non_padded is not None:
-            write_scalar(views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens))
-        # specs/sglang/slots.yaml:329
-        if views.second_num_token_non_padded is not None:
-            write_scalar(
-                views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
-            )
-        # specs/sglang/backends/dsa.yaml:15
-        # specs/sglang/backends/dsa.yaml:18
-        # specs/sglang/backends/dsa.yaml:20
-        # specs/sglang/backends/dsa.yaml:23
-        # specs/sglang/backends/flashinfer.yaml:16
-        # specs/sglang/backends/flashinfer.yaml:19
-        # specs/sglang/backends/flashinfer.yaml:21
-        # specs/sglang/backends/flashinfer.yaml:23
-        # specs/sglang/backends/flashinfer.yaml:26
-        # specs/sglang/backends/flashinfer.yaml:35
-        # specs/sglang/backends/flashinfer.yaml:38
-        # specs/sglang/backends/flashinfer.yaml:41
-        # specs/sglang/backends/flashinfer.yaml:45
-        # specs/sglang/backends/flashinfer.yaml:48
-        # specs/sglang/backends/hybrid_linear.yaml:8
-        # specs/sglang/backends/hybrid_linear.yaml:11
-        # specs/sglang/backends/hybrid_linear.yaml:13
-        # specs/sglang/backends/hybrid_linear.yaml:23
-        # specs/sglang/backends/hybrid_linear.yaml:26
-        # specs/sglang/backends/hybrid_linear.yaml:29
-        # specs/sglang/backends/mla.yaml:19
-        # specs/sglang/backends/mla.yaml:22
-        # specs/sglang/backends/mla.yaml:30
-        # specs/sglang/backends/mla.yaml:33
-        # specs/sglang/backends/mla.yaml:34
-        # specs/sglang/backends/mla.yaml:37
-        # specs/sglang/backends/mla.yaml:40
-        # specs/sglang/backends/mla.yaml:48
-        # specs/sglang/backends/mla.yaml:51
-        # specs/sglang/backends/mla.yaml:54
-        # specs/sglang/backends/page_tables.yaml:20
-        # specs/sglang/backends/page_tables.yaml:22
-        # specs/sglang/backends/page_tables.yaml:25
-        # specs/sglang/backends/page_tables.yaml:28
-        # specs/sglang/backends/page_tables.yaml:30
-        # specs/sglang/backends/page_tables.yaml:33
-        # specs/sglang/backends/page_tables.yaml:35
-        # specs/sglang/backends/page_tables.yaml:38
-        # specs/sglang/backends/page_tables.yaml:49
-        # specs/sglang/backends/page_tables.yaml:52
-        # specs/sglang/backends/page_tables.yaml:55
-        # specs/sglang/backends/page_tables.yaml:65
-        # specs/sglang/backends/triton.yaml:11
-        # specs/sglang/backends/triton.yaml:14
-        # specs/sglang/backends/triton.yaml:17
-        # specs/sglang/backends/triton.yaml:19
-        # specs/sglang/backends/triton.yaml:27
-        # specs/sglang/backends/triton.yaml:31
-        # specs/sglang/backends/triton.yaml:35
-        # specs/sglang/backends/triton.yaml:39
-        # specs/sglang/backends/triton.yaml:59
-        # specs/sglang/backends/triton.yaml:62
-        batch = DecodeGraphTargetBatch(
-            mode=live.mode,
-            live_requests=rows.requests,
-            requests=padded.requests,
-            live_tokens=rows.tokens,
-            tokens=padded.tokens,
-            live_graph_requests=rows.graph_requests,
-            graph_requests=padded.graph_requests,
-            live_graph_tokens=rows.graph_tokens,
-            graph_tokens=padded.graph_tokens,
-            live_split_tokens=rows.split_tokens,
-            split_tokens=padded.split_tokens,
-            live_first_tokens=rows.first_tokens,
-            first_tokens=padded.first_tokens,
-            live_second_tokens=rows.second_tokens,
-            second_tokens=padded.second_tokens,
-            live_context_tokens=rows.context_tokens,
-            context_tokens=padded.context_tokens,
-            live_proxy_tokens=rows.proxy_tokens,
-            proxy_tokens=padded.proxy_tokens,
-            live_gathered_tokens=rows.gathered_tokens,
-            gathered_tokens=padded.gathered_tokens,
-            flashinfer_workspace=views.flashinfer_workspace,
-            graph_input_embeds=views.graph_input_embeds,
-            verify_mask=views.verify_mask,
-            input_ids=views.input_ids if input_ids is not None else None,
-            positions=views.positions,
-            out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
-            mrope_positions=views.mrope_positions if mrope_positions is not None else None,
-            req_pool_indices=views.req_pool_indices,
-            seq_lens=views.seq_lens,
-            seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
-            encoder_lens=views.encoder_lens,
-            mamba_track_indices=views.mamba_track_indices
-            if mamba_track_indices is not None
-            else None,
-            mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
-            ngram_column_starts=views.ngram_column_starts,
-            ngram_req_lens=views.ngram_req_lens,
-            ngram_out_column_starts=views.ngram_out_column_starts,
-            ngram_out_req_lens=views.ngram_out_req_lens,
-            ngram_skip_update=views.ngram_skip_update,
-            canary_request_ids=views.canary_request_ids,
-            canary_bootstrap_rooms=views.canary_bootstrap_rooms,
-            dllm_input_state=views.dllm_input_state if dllm_input_state is not None else None,
-            aux_hidden_states=views.aux_hidden_states,
-            global_num_tokens=views.global_num_tokens,
-            global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
-            custom_mask=views.custom_mask if custom_mask is not None else None,
-            graph_logits=views.graph_logits,
-            pipeline_hidden_states=views.pipeline_hidden_states
-            if pipeline_hidden_states is not None
-            else None,
-            pipeline_residual=views.pipeline_residual if pipeline_residual is not None else None,
-            num_token_non_padded=views.num_token_non_padded,
-            first_num_token_non_padded=views.first_num_token_non_padded,
-            second_num_token_non_padded=views.second_num_token_non_padded,
-            dsa_page_table=views.dsa_page_table,
-            dsa_cache_seqlens=views.dsa_cache_seqlens,
-            dsa_kv_indptr=views.dsa_kv_indptr,
-            dsa_kv_indices=views.dsa_kv_indices,
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
-            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
-            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
-            flashinfer_kv_indices=views.flashinfer_kv_indices,
-            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
-            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
-            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
-            flashinfer_custom_mask=views.flashinfer_custom_mask,
-            linear_state_indices=views.linear_state_indices,
-            linear_query_start=views.linear_query_start,
-            linear_verify_indices=views.linear_verify_indices,
-            linear_next_token=views.linear_next_token,
-            linear_next_sibling=views.linear_next_sibling,
-            linear_parent=views.linear_parent,
-            mla_kv_indptr=views.mla_kv_indptr,
-            mla_qo_indptr=views.mla_qo_indptr,
-            mla_kv_indices=views.mla_kv_indices,
-            mla_kv_lens=views.mla_kv_lens,
-            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
-            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
-            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
-            mla_block_table=views.mla_block_table,
-            mla_padded_q=views.mla_padded_q,
-            mla_unpadded_output=views.mla_unpadded_output,
-            page_table=views.page_table,
-            window_page_table=views.window_page_table,
-            encoder_page_table=views.encoder_page_table,
-            cache_seqlens=views.cache_seqlens,
-            cu_seqlens_q=views.cu_seqlens_q,
-            cu_seqlens_k=views.cu_seqlens_k,
-            scheduler_metadata=views.scheduler_metadata,
-            strided_indices=views.strided_indices,
-            tree_page_table=views.tree_page_table,
-            tree_cache_seqlens=views.tree_cache_seqlens,
-            tree_window_page_table=views.tree_window_page_table,
-            all_token_page_table=views.all_token_page_table,
-            triton_kv_indptr=views.triton_kv_indptr,
-            triton_window_kv_indptr=views.triton_window_kv_indptr,
-            triton_qo_indptr=views.triton_qo_indptr,
-            triton_mask_indptr=views.triton_mask_indptr,
-            triton_kv_indices=views.triton_kv_indices,
-            triton_window_kv_indices=views.triton_window_kv_indices,
-            triton_window_cache_loc=views.triton_window_cache_loc,
-            triton_num_kv_splits=views.triton_num_kv_splits,
-            triton_attn_logits=views.triton_attn_logits,
-            triton_attn_lse=views.triton_attn_lse,
+            ),
+            # specs/sglang/slots.yaml:326
+            first_num_token_non_padded=None
+            if registry.first_num_token_non_padded is None
+            else steps.compute(
+                view(registry.first_num_token_non_padded, 1), min(rows.tokens, padded.split_tokens)
+            ),
+            # specs/sglang/slots.yaml:329
+            second_num_token_non_padded=None
+            if registry.second_num_token_non_padded is None
+            else steps.compute(
+                view(registry.second_num_token_non_padded, 1),
+                max(rows.tokens - padded.split_tokens, 0),
+            ),
+            # specs/sglang/backends/dsa.yaml:15
+            dsa_page_table=None
+            if registry.dsa_page_table is None
+            else view(registry.dsa_page_table, padded.tokens, present(config.dsa_columns)),
+            # specs/sglang/backends/dsa.yaml:18
+            dsa_cache_seqlens=None
+            if registry.dsa_cache_seqlens is None
+            else view(registry.dsa_cache_seqlens, padded.tokens),
+            # specs/sglang/backends/dsa.yaml:20
+            dsa_kv_indptr=None
+            if registry.dsa_kv_indptr is None
+            else view(registry.dsa_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/dsa.yaml:23
+            dsa_kv_indices=None
+            if registry.dsa_kv_indices is None
+            else view(registry.dsa_kv_indices, padded.requests, present(config.dsa_index_topk)),
+            # specs/sglang/backends/flashinfer.yaml:16
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:19
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:21
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else view(registry.flashinfer_last_page_len, padded.requests),
+            # specs/sglang/backends/flashinfer.yaml:23
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:26
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:35
+            flashinfer_kv_indices=None
+            if registry.flashinfer_kv_indices is None
+            else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
+            # specs/sglang/backends/flashinfer.yaml:38
+            flashinfer_second_kv_indices=None
+            if registry.flashinfer_second_kv_indices is None
+            else view(
+                registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
+            ),
+            # specs/sglang/backends/flashinfer.yaml:41
+            flashinfer_window_cache_loc=None
+            if registry.flashinfer_window_cache_loc is None
+            else view(registry.flashinfer_window_cache_loc, padded.tokens),
+            # specs/sglang/backends/flashinfer.yaml:45
+            flashinfer_mask_indptr=None
+            if registry.flashinfer_mask_indptr is None
+            else view(registry.flashinfer_mask_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:48
+            flashinfer_custom_mask=None
+            if registry.flashinfer_custom_mask is None
+            else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
+            # specs/sglang/backends/hybrid_linear.yaml:8
+            linear_state_indices=None
+            if registry.linear_state_indices is None
+            else view(registry.linear_state_indices, padded.requests),
+            # specs/sglang/backends/hybrid_linear.yaml:11
+            linear_query_start=None
+            if registry.linear_query_start is None
+            else view(registry.linear_query_start, padded.requests + 1),
+            # specs/sglang/backends/hybrid_linear.yaml:13
+            linear_verify_indices=None
+            if registry.linear_verify_indices is None
+            else view(registry.linear_verify_indices, padded.requests),
+            # specs/sglang/backends/hybrid_linear.yaml:23
+            linear_next_token=None
+            if registry.linear_next_token is None
+            else view(registry.linear_next_token, padded.requests, config.target_width),
+            # specs/sglang/backends/hybrid_linear.yaml:26
+            linear_next_sibling=None
+            if registry.linear_next_sibling is None
+            else view(registry.linear_next_sibling, padded.requests, config.target_width),
+            # specs/sglang/backends/hybrid_linear.yaml:29
+            linear_parent=None
+            if registry.linear_parent is None
+            else view(registry.linear_parent, padded.requests, config.target_width),
+            # specs/sglang/backends/mla.yaml:19
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else view(registry.mla_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:22
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else view(registry.mla_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:30
+            mla_kv_indices=None
+            if registry.mla_kv_indices is None
+            else view(registry.mla_kv_indices, padded.requests, config.sequence_limit),
+            # specs/sglang/backends/mla.yaml:33
+            mla_kv_lens=None
+            if registry.mla_kv_lens is None
+            else view(registry.mla_kv_lens, padded.requests),
+            # specs/sglang/backends/mla.yaml:34
+            mla_kv_indptr_cpu=None
+            if registry.mla_kv_indptr_cpu is None
+            else view(registry.mla_kv_indptr_cpu, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:37
+            mla_qo_indptr_cpu=None
+            if registry.mla_qo_indptr_cpu is None
+            else view(registry.mla_qo_indptr_cpu, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:40
+            mla_kv_lens_cpu=None
+            if registry.mla_kv_lens_cpu is None
+            else view(registry.mla_kv_lens_cpu, padded.requests),
+            # specs/sglang/backends/mla.yaml:48
+            mla_block_table=None
+            if registry.mla_block_table is None
+            else view(registry.mla_block_table, padded.requests, config.mla_blocks),
+            # specs/sglang/backends/mla.yaml:51
+            mla_padded_q=None
+            if registry.mla_padded_q is None
+            else view(
+                registry.mla_padded_q,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_latent_size),
+            ),
+            # specs/sglang/backends/mla.yaml:54
+            mla_unpadded_output=None
+            if registry.mla_unpadded_output is None
+            else view(
+                registry.mla_unpadded_output,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_output_size),
+            ),
+            # specs/sglang/backends/page_tables.yaml:20
+            page_table=None
+            if registry.page_table is None
+            else view(registry.page_table, padded.requests, config.table_columns),
+            # specs/sglang/backends/page_tables.yaml:22
+            window_page_table=None
+            if registry.window_page_table is None
+            else view(registry.window_page_table, padded.requests, config.table_columns),
+            # specs/sglang/backends/page_tables.yaml:25
+            encoder_page_table=None
+            if registry.encoder_page_table is None
+            else view(
+                registry.encoder_page_table, padded.requests, present(config.max_source_positions)
+            ),
+            # specs/sglang/backends/page_tables.yaml:28
+            cache_seqlens=None
+            if registry.cache_seqlens is None
+            else view(registry.cache_seqlens, padded.requests),
+            # specs/sglang/backends/page_tables.yaml:30
+            cu_seqlens_q=None
+            if registry.cu_seqlens_q is None
+            else view(registry.cu_seqlens_q, padded.requests + 1),
+            # specs/sglang/backends/page_tables.yaml:33
+            cu_seqlens_k=None
+            if registry.cu_seqlens_k is None
+            else view(registry.cu_seqlens_k, padded.requests + 1),
+            # specs/sglang/backends/page_tables.yaml:35
+            scheduler_metadata=None
+            if registry.scheduler_metadata is None
+            else view(registry.scheduler_metadata, 4 * align_up(padded.requests, 4) + 1),
+            # specs/sglang/backends/page_tables.yaml:38
+            strided_indices=None
+            if registry.strided_indices is None
+            else view(registry.strided_indices, config.context_pages),
+            # specs/sglang/backends/page_tables.yaml:49
+            tree_page_table=None
+            if registry.tree_page_table is None
+            else view(registry.tree_page_table, padded.tokens, config.target_width),
+            # specs/sglang/backends/page_tables.yaml:52
+            tree_cache_seqlens=None
+            if registry.tree_cache_seqlens is None
+            else view(registry.tree_cache_seqlens, padded.tokens),
+            # specs/sglang/backends/page_tables.yaml:55
+            tree_window_page_table=None
+            if registry.tree_window_page_table is None
+            else view(
+                registry.tree_window_page_table,
+                padded.tokens,
+                config.context_length + config.target_width,
+            ),
+            # specs/sglang/backends/page_tables.yaml:65
+            all_token_page_table=None
+            if registry.all_token_page_table is None
+            else view(registry.all_token_page_table, padded.tokens, config.table_columns),
+            # specs/sglang/backends/triton.yaml:11
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else view(registry.triton_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:14
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else view(registry.triton_window_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:17
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else view(registry.triton_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:19
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else view(registry.triton_mask_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:27
+            triton_kv_indices=None
+            if registry.triton_kv_indices is None
+            else view(registry.triton_kv_indices, padded.requests, config.sequence_limit),
+            # specs/sglang/backends/triton.yaml:31
+            triton_window_kv_indices=None
+            if registry.triton_window_kv_indices is None
+            else view(registry.triton_window_kv_indices, padded.tokens, config.sliding_window),
+            # specs/sglang/backends/triton.yaml:35
+            triton_window_cache_loc=None
+            if registry.triton_window_cache_loc is None
+            else view(registry.triton_window_cache_loc, padded.tokens),
+            # specs/sglang/backends/triton.yaml:39
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else view(registry.triton_num_kv_splits, padded.tokens),
+            # specs/sglang/backends/triton.yaml:59
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else view(
+                registry.triton_attn_logits,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
+            # specs/sglang/backends/triton.yaml:62
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else view(
+                registry.triton_attn_lse,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
             input_embeds=live.input_embeds,
         )
-        if self.debug.poison:
-            self._require_unpoisoned_capturing(batch, mode)
-        if self.debug.canaries:
-            self.registry.regions.check_canaries()
-        return batch
+        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_capturing(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
@@ -3709,262 +3906,232 @@ class DecodeGraphTargetRunner:
         if self.debug.values:
             self._check_values_decoding(live, mode)
 
-    def _load_decoding(
-        self, live: LiveBatch, extents: Extents, copy: bool
-    ) -> DecodeGraphTargetBatch:
+    def _plan_decoding(self, live: LiveBatch, extents: Extents) -> LoadPlan[DecodeGraphTargetBatch]:
         """The slots of decode."""
         config = self.config
-        mode = live.mode.value
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
-        input_ids = live.input_ids
-        positions = live.positions
-        out_cache_loc = live.out_cache_loc
-        mrope_positions = live.mrope_positions
-        req_pool_indices = live.req_pool_indices
-        seq_lens = live.seq_lens
-        seq_lens_cpu = live.seq_lens_cpu
-        encoder_lens = None if views.encoder_lens is None else live.encoder_lens
-        mamba_track_indices = (
-            None if views.mamba_track_indices is None else live.mamba_track_indices
-        )
-        mamba_track_mask = None if views.mamba_track_mask is None else live.mamba_track_mask
-        ngram_column_starts = (
-            None if views.ngram_column_starts is None else live.ngram_column_starts
-        )
-        ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
-        ngram_out_column_starts = (
-            None if views.ngram_out_column_starts is None else live.ngram_out_column_starts
-        )
-        ngram_out_req_lens = None if views.ngram_out_req_lens is None else live.ngram_out_req_lens
-        ngram_skip_update = None if views.ngram_skip_update is None else live.ngram_skip_update
-        canary_request_ids = None if views.canary_request_ids is None else live.request_ids
-        canary_bootstrap_rooms = (
-            None if views.canary_bootstrap_rooms is None else live.bootstrap_rooms
-        )
-        dllm_input_state = None if views.dllm_input_state is None else live.dllm_input_state
-        pipeline_hidden_states = (
-            None if views.pipeline_hidden_states is None else live.pipeline_hidden_states
-        )
-        pipeline_residual = None if views.pipeline_residual is None else live.pipeline_residual
-        if not copy:
-            if rows.brought != padded.brought:
-                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
-                raise BatchError(
-                    "U716",
-                    mode,
-                    "copy=False",
-                    problem,
-                    place="specs/sglang/runners/decode_graph.yaml:1",
-                )
-            return DecodeGraphTargetBatch(
-                mode=live.mode,
-                live_requests=rows.requests,
-                requests=padded.requests,
-                live_tokens=rows.tokens,
-                tokens=padded.tokens,
-                live_graph_requests=rows.graph_requests,
-                graph_requests=padded.graph_requests,
-                live_graph_tokens=rows.graph_tokens,
-                graph_tokens=padded.graph_tokens,
-                live_split_tokens=rows.split_tokens,
-                split_tokens=padded.split_tokens,
-                live_first_tokens=rows.first_tokens,
-                first_tokens=padded.first_tokens,
-                live_second_tokens=rows.second_tokens,
-                second_tokens=padded.second_tokens,
-                live_context_tokens=rows.context_tokens,
-                context_tokens=padded.context_tokens,
-                live_proxy_tokens=rows.proxy_tokens,
-                proxy_tokens=padded.proxy_tokens,
-                live_gathered_tokens=rows.gathered_tokens,
-                gathered_tokens=padded.gathered_tokens,
-                flashinfer_workspace=views.flashinfer_workspace,
-                graph_input_embeds=views.graph_input_embeds,
-                input_ids=input_ids,
-                positions=positions,
-                out_cache_loc=out_cache_loc,
-                mrope_positions=mrope_positions,
-                req_pool_indices=req_pool_indices,
-                seq_lens=seq_lens,
-                seq_lens_cpu=seq_lens_cpu,
-                encoder_lens=encoder_lens,
-                mamba_track_indices=mamba_track_indices,
-                mamba_track_mask=mamba_track_mask,
-                ngram_column_starts=ngram_column_starts,
-                ngram_req_lens=ngram_req_lens,
-                ngram_out_column_starts=ngram_out_column_starts,
-                ngram_out_req_lens=ngram_out_req_lens,
-                ngram_skip_update=ngram_skip_update,
-                canary_request_ids=canary_request_ids,
-                canary_bootstrap_rooms=canary_bootstrap_rooms,
-                dllm_input_state=dllm_input_state,
-                global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
-                global_num_tokens_for_logprob=torch.full_like(
-                    views.global_num_tokens_for_logprob, padded.tokens
-                ),
-                graph_logits=views.graph_logits,
-                pipeline_hidden_states=pipeline_hidden_states,
-                pipeline_residual=pipeline_residual,
-                num_token_non_padded=None
-                if views.num_token_non_padded is None
-                else torch.full_like(
-                    views.num_token_non_padded,
-                    max(
-                        0,
-                        min(
-                            rows.tokens
-                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                            padded.tokens // config.attn_tp_size,
-                        ),
-                    )
-                    if config.routes_shares
-                    else rows.tokens,
-                ),
-                first_num_token_non_padded=None
-                if views.first_num_token_non_padded is None
-                else torch.full_like(
-                    views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens)
-                ),
-                second_num_token_non_padded=None
-                if views.second_num_token_non_padded is None
-                else torch.full_like(
-                    views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
-                ),
-                dsa_page_table=views.dsa_page_table,
-                dsa_cache_seqlens=views.dsa_cache_seqlens,
-                dsa_kv_indptr=views.dsa_kv_indptr,
-                dsa_kv_indices=views.dsa_kv_indices,
-                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-                flashinfer_last_page_len=views.flashinfer_last_page_len,
-                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
-                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
-                flashinfer_kv_indices=views.flashinfer_kv_indices,
-                flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
-                flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
-                flashinfer_mask_indptr=views.flashinfer_mask_indptr,
-                flashinfer_custom_mask=views.flashinfer_custom_mask,
-                linear_state_indices=views.linear_state_indices,
-                linear_query_start=views.linear_query_start,
-                linear_verify_indices=views.linear_verify_indices,
-                mla_kv_indptr=views.mla_kv_indptr,
-                mla_qo_indptr=views.mla_qo_indptr,
-                mla_kv_indices=views.mla_kv_indices,
-                mla_kv_lens=views.mla_kv_lens,
-                mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
-                mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
-                mla_kv_lens_cpu=views.mla_kv_lens_cpu,
-                mla_block_table=views.mla_block_table,
-                mla_padded_q=views.mla_padded_q,
-                mla_unpadded_output=views.mla_unpadded_output,
-                page_table=views.page_table,
-                window_page_table=views.window_page_table,
-                encoder_page_table=views.encoder_page_table,
-                cache_seqlens=views.cache_seqlens,
-                cu_seqlens_q=views.cu_seqlens_q,
-                cu_seqlens_k=views.cu_seqlens_k,
-                scheduler_metadata=views.scheduler_metadata,
-                strided_indices=views.strided_indices,
-                all_token_page_table=views.all_token_page_table,
-                triton_kv_indptr=views.triton_kv_indptr,
-                triton_window_kv_indptr=views.triton_window_kv_indptr,
-                triton_qo_indptr=views.triton_qo_indptr,
-                triton_mask_indptr=views.triton_mask_indptr,
-                triton_kv_indices=views.triton_kv_indices,
-                triton_window_kv_indices=views.triton_window_kv_indices,
-                triton_window_cache_loc=views.triton_window_cache_loc,
-                triton_num_kv_splits=views.triton_num_kv_splits,
-                triton_attn_logits=views.triton_attn_logits,
-                triton_attn_lse=views.triton_attn_lse,
-                verify_mask=None,
-                aux_hidden_states=None,
-                custom_mask=None,
-                linear_next_token=None,
-                linear_next_sibling=None,
-                linear_parent=None,
-                tree_page_table=None,
-                tree_cache_seqlens=None,
-                tree_window_page_table=None,
-                input_embeds=live.input_embeds,
-            )
-        if self.debug.claims:
-            self.registry.regions.claim()
-        if self.debug.poison:
-            self._poison_decoding(live)
-        # specs/sglang/backends/flashinfer.yaml:67
-        # specs/sglang/backends/prepared.yaml:3
-        # specs/sglang/slots.yaml:3
-        if input_ids is not None:
-            load_rows(views.input_ids, input_ids, rows.tokens, 0)
-        # specs/sglang/slots.yaml:6
-        load_rows(views.positions, positions, rows.tokens, 0)
-        # specs/sglang/slots.yaml:9
-        if out_cache_loc is not None:
-            load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:15
-        if mrope_positions is not None:
-            load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:18
-        load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:21
-        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:24
-        if seq_lens_cpu is not None:
-            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:36
-        if views.encoder_lens is not None:
-            load_rows(
-                views.encoder_lens,
-                encoder_lens,
-                rows.requests,
+        registry = self.registry
+        view = self._views.of
+        steps = LoadSteps()
+        batch = DecodeGraphTargetBatch(
+            mode=live.mode,
+            live=rows,
+            padded=padded,
+            # specs/sglang/backends/flashinfer.yaml:67
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
+            # specs/sglang/backends/prepared.yaml:3
+            graph_input_embeds=None
+            if registry.graph_input_embeds is None
+            else view(registry.graph_input_embeds, padded.tokens, config.hidden_size),
+            # specs/sglang/slots.yaml:3
+            input_ids=steps.copy_present(
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:6
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:9
+            out_cache_loc=steps.copy_present(
+                view(registry.out_cache_loc, padded.tokens),
+                "out_cache_loc",
+                live.out_cache_loc,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:15
+            mrope_positions=steps.copy_present(
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
+            ),
+            # specs/sglang/slots.yaml:18
+            req_pool_indices=steps.copy(
+                view(registry.req_pool_indices, padded.requests),
+                "req_pool_indices",
+                live.req_pool_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:21
+            seq_lens=steps.copy(
+                view(registry.seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:24
+            seq_lens_cpu=steps.copy_present(
+                view(registry.seq_lens_cpu, padded.requests),
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:36
+            encoder_lens=None
+            if registry.encoder_lens is None
+            else steps.copy(
+                view(registry.encoder_lens, padded.requests),
+                "encoder_lens",
+                live.encoder_lens,
+                (rows.requests,),
                 present(config.max_source_positions),
-            )
-        # specs/sglang/slots.yaml:40
-        if views.mamba_track_indices is not None and mamba_track_indices is not None:
-            load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:43
-        if views.mamba_track_mask is not None and mamba_track_mask is not None:
-            load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:46
-        if views.ngram_column_starts is not None:
-            load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:49
-        if views.ngram_req_lens is not None:
-            load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:52
-        if views.ngram_out_column_starts is not None:
-            load_rows(views.ngram_out_column_starts, ngram_out_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:55
-        if views.ngram_out_req_lens is not None:
-            load_rows(views.ngram_out_req_lens, ngram_out_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:58
-        if views.ngram_skip_update is not None:
-            load_rows(views.ngram_skip_update, ngram_skip_update, rows.requests, None)
-        # specs/sglang/slots.yaml:61
-        if views.canary_request_ids is not None:
-            load_rows(views.canary_request_ids, canary_request_ids, rows.requests, 0)
-        # specs/sglang/slots.yaml:64
-        if views.canary_bootstrap_rooms is not None:
-            load_rows(views.canary_bootstrap_rooms, canary_bootstrap_rooms, rows.requests, -1)
-        # specs/sglang/slots.yaml:67
-        if views.dllm_input_state is not None and dllm_input_state is not None:
-            load_rows(views.dllm_input_state, dllm_input_state, rows.tokens, None)
-        # specs/sglang/slots.yaml:74
-        write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:77
-        write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:83
-        # specs/sglang/slots.yaml:86
-        if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
-            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.proxy_tokens, None)
-        # specs/sglang/slots.yaml:89
-        if views.pipeline_residual is not None and pipeline_residual is not None:
-            load_rows(views.pipeline_residual, pipeline_residual, rows.proxy_tokens, None)
-        # specs/sglang/slots.yaml:316
-        if views.num_token_non_padded is not None:
-            write_scalar(
-                views.num_token_non_padded,
+            ),
+            # specs/sglang/slots.yaml:40
+            mamba_track_indices=None
+            if registry.mamba_track_indices is None
+            else steps.copy_present(
+                view(registry.mamba_track_indices, padded.requests),
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:43
+            mamba_track_mask=None
+            if registry.mamba_track_mask is None
+            else steps.copy_present(
+                view(registry.mamba_track_mask, padded.requests),
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:46
+            ngram_column_starts=None
+            if registry.ngram_column_starts is None
+            else steps.copy(
+                view(registry.ngram_column_starts, padded.requests),
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:49
+            ngram_req_lens=None
+            if registry.ngram_req_lens is None
+            else steps.copy(
+                view(registry.ngram_req_lens, padded.requests),
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:52
+            ngram_out_column_starts=None
+            if registry.ngram_out_column_starts is None
+            else steps.copy(
+                view(registry.ngram_out_column_starts, padded.requests),
+                "ngram_out_column_starts",
+                live.ngram_out_column_starts,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:55
+            ngram_out_req_lens=None
+            if registry.ngram_out_req_lens is None
+            else steps.copy(
+                view(registry.ngram_out_req_lens, padded.requests),
+                "ngram_out_req_lens",
+                live.ngram_out_req_lens,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:58
+            ngram_skip_update=None
+            if registry.ngram_skip_update is None
+            else steps.copy(
+                view(registry.ngram_skip_update, padded.requests),
+                "ngram_skip_update",
+                live.ngram_skip_update,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:61
+            canary_request_ids=None
+            if registry.canary_request_ids is None
+            else steps.copy(
+                view(registry.canary_request_ids, padded.requests),
+                "request_ids",
+                live.request_ids,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:64
+            canary_bootstrap_rooms=None
+            if registry.canary_bootstrap_rooms is None
+            else steps.copy(
+                view(registry.canary_bootstrap_rooms, padded.requests),
+                "bootstrap_rooms",
+                live.bootstrap_rooms,
+                (rows.requests,),
+                -1,
+            ),
+            # specs/sglang/slots.yaml:67
+            dllm_input_state=None
+            if registry.dllm_input_state is None
+            else steps.copy_present(
+                view(registry.dllm_input_state, padded.tokens, config.hidden_size),
+                "dllm_input_state",
+                live.dllm_input_state,
+                (rows.tokens, config.hidden_size),
+            ),
+            # specs/sglang/slots.yaml:74
+            global_num_tokens=steps.compute(
+                view(
+                    registry.global_num_tokens,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
+            ),
+            # specs/sglang/slots.yaml:77
+            global_num_tokens_for_logprob=steps.compute(
+                view(
+                    registry.global_num_tokens_for_logprob,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
+            ),
+            # specs/sglang/slots.yaml:83
+            graph_logits=None
+            if registry.graph_logits is None
+            else view(registry.graph_logits, padded.tokens, config.vocab_size),
+            # specs/sglang/slots.yaml:86
+            pipeline_hidden_states=None
+            if registry.pipeline_hidden_states is None
+            else steps.copy_present(
+                view(
+                    registry.pipeline_hidden_states,
+                    padded.proxy_tokens,
+                    config.hidden_size * config.residual_streams,
+                ),
+                "pipeline_hidden_states",
+                live.pipeline_hidden_states,
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+            ),
+            # specs/sglang/slots.yaml:89
+            pipeline_residual=None
+            if registry.pipeline_residual is None
+            else steps.copy_present(
+                view(registry.pipeline_residual, padded.proxy_tokens, config.hidden_size),
+                "pipeline_residual",
+                live.pipeline_residual,
+                (rows.proxy_tokens, config.hidden_size),
+            ),
+            # specs/sglang/slots.yaml:316
+            num_token_non_padded=None
+            if registry.num_token_non_padded is None
+            else steps.compute(
+                view(registry.num_token_non_padded, 1),
                 max(
                     0,
                     min(
@@ -3974,177 +4141,232 @@ class DecodeGraphTargetRunner:
                 )
                 if config.routes_shares
                 else rows.tokens,
-            )
-        # specs/sglang/slots.yaml:326
-        if views.first_num_token_non_padded is not None:
-            write_scalar(views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens))
-        # specs/sglang/slots.yaml:329
-        if views.second_num_token_non_padded is not None:
-            write_scalar(
-                views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
-            )
-        # specs/sglang/backends/dsa.yaml:15
-        # specs/sglang/backends/dsa.yaml:18
-        # specs/sglang/backends/dsa.yaml:20
-        # specs/sglang/backends/dsa.yaml:23
-        # specs/sglang/backends/flashinfer.yaml:16
-        # specs/sglang/backends/flashinfer.yaml:19
-        # specs/sglang/backends/flashinfer.yaml:21
-        # specs/sglang/backends/flashinfer.yaml:23
-        # specs/sglang/backends/flashinfer.yaml:26
-        # specs/sglang/backends/flashinfer.yaml:35
-        # specs/sglang/backends/flashinfer.yaml:38
-        # specs/sglang/backends/flashinfer.yaml:41
-        # specs/sglang/backends/flashinfer.yaml:45
-        # specs/sglang/backends/flashinfer.yaml:48
-        # specs/sglang/backends/hybrid_linear.yaml:8
-        # specs/sglang/backends/hybrid_linear.yaml:11
-        # specs/sglang/backends/hybrid_linear.yaml:13
-        # specs/sglang/backends/mla.yaml:19
-        # specs/sglang/backends/mla.yaml:22
-        # specs/sglang/backends/mla.yaml:30
-        # specs/sglang/backends/mla.yaml:33
-        # specs/sglang/backends/mla.yaml:34
-        # specs/sglang/backends/mla.yaml:37
-        # specs/sglang/backends/mla.yaml:40
-        # specs/sglang/backends/mla.yaml:48
-        # specs/sglang/backends/mla.yaml:51
-        # specs/sglang/backends/mla.yaml:54
-        # specs/sglang/backends/page_tables.yaml:20
-        # specs/sglang/backends/page_tables.yaml:22
-        # specs/sglang/backends/page_tables.yaml:25
-        # specs/sglang/backends/page_tables.yaml:28
-        # specs/sglang/backends/page_tables.yaml:30
-        # specs/sglang/backends/page_tables.yaml:33
-        # specs/sglang/backends/page_tables.yaml:35
-        # specs/sglang/backends/page_tables.yaml:38
-        # specs/sglang/backends/page_tables.yaml:65
-        # specs/sglang/backends/triton.yaml:11
-        # specs/sglang/backends/triton.yaml:14
-        # specs/sglang/backends/triton.yaml:17
-        # specs/sglang/backends/triton.yaml:19
-        # specs/sglang/backends/triton.yaml:27
-        # specs/sglang/backends/triton.yaml:31
-        # specs/sglang/backends/triton.yaml:35
-        # specs/sglang/backends/triton.yaml:39
-        # specs/sglang/backends/triton.yaml:59
-        # specs/sglang/backends/triton.yaml:62
-        batch = DecodeGraphTargetBatch(
-            mode=live.mode,
-            live_requests=rows.requests,
-            requests=padded.requests,
-            live_tokens=rows.tokens,
-            tokens=padded.tokens,
-            live_graph_requests=rows.graph_requests,
-            graph_requests=padded.graph_requests,
-            live_graph_tokens=rows.graph_tokens,
-            graph_tokens=padded.graph_tokens,
-            live_split_tokens=rows.split_tokens,
-            split_tokens=padded.split_tokens,
-            live_first_tokens=rows.first_tokens,
-            first_tokens=padded.first_tokens,
-            live_second_tokens=rows.second_tokens,
-            second_tokens=padded.second_tokens,
-            live_context_tokens=rows.context_tokens,
-            context_tokens=padded.context_tokens,
-            live_proxy_tokens=rows.proxy_tokens,
-            proxy_tokens=padded.proxy_tokens,
-            live_gathered_tokens=rows.gathered_tokens,
-            gathered_tokens=padded.gathered_tokens,
-            flashinfer_workspace=views.flashinfer_workspace,
-            graph_input_embeds=views.graph_input_embeds,
-            input_ids=views.input_ids if input_ids is not None else None,
-            positions=views.positions,
-            out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
-            mrope_positions=views.mrope_positions if mrope_positions is not None else None,
-            req_pool_indices=views.req_pool_indices,
-            seq_lens=views.seq_lens,
-            seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
-            encoder_lens=views.encoder_lens,
-            mamba_track_indices=views.mamba_track_indices
-            if mamba_track_indices is not None
-            else None,
-            mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
-            ngram_column_starts=views.ngram_column_starts,
-            ngram_req_lens=views.ngram_req_lens,
-            ngram_out_column_starts=views.ngram_out_column_starts,
-            ngram_out_req_lens=views.ngram_out_req_lens,
-            ngram_skip_update=views.ngram_skip_update,
-            canary_request_ids=views.canary_request_ids,
-            canary_bootstrap_rooms=views.canary_bootstrap_rooms,
-            dllm_input_state=views.dllm_input_state if dllm_input_state is not None else None,
-            global_num_tokens=views.global_num_tokens,
-            global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
-            graph_logits=views.graph_logits,
-            pipeline_hidden_states=views.pipeline_hidden_states
-            if pipeline_hidden_states is not None
-            else None,
-            pipeline_residual=views.pipeline_residual if pipeline_residual is not None else None,
-            num_token_non_padded=views.num_token_non_padded,
-            first_num_token_non_padded=views.first_num_token_non_padded,
-            second_num_token_non_padded=views.second_num_token_non_padded,
-            dsa_page_table=views.dsa_page_table,
-            dsa_cache_seqlens=views.dsa_cache_seqlens,
-            dsa_kv_indptr=views.dsa_kv_indptr,
-            dsa_kv_indices=views.dsa_kv_indices,
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
-            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
-            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
-            flashinfer_kv_indices=views.flashinfer_kv_indices,
-            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
-            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
-            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
-            flashinfer_custom_mask=views.flashinfer_custom_mask,
-            linear_state_indices=views.linear_state_indices,
-            linear_query_start=views.linear_query_start,
-            linear_verify_indices=views.linear_verify_indices,
-            mla_kv_indptr=views.mla_kv_indptr,
-            mla_qo_indptr=views.mla_qo_indptr,
-            mla_kv_indices=views.mla_kv_indices,
-            mla_kv_lens=views.mla_kv_lens,
-            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
-            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
-            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
-            mla_block_table=views.mla_block_table,
-            mla_padded_q=views.mla_padded_q,
-            mla_unpadded_output=views.mla_unpadded_output,
-            page_table=views.page_table,
-            window_page_table=views.window_page_table,
-            encoder_page_table=views.encoder_page_table,
-            cache_seqlens=views.cache_seqlens,
-            cu_seqlens_q=views.cu_seqlens_q,
-            cu_seqlens_k=views.cu_seqlens_k,
-            scheduler_metadata=views.scheduler_metadata,
-            strided_indices=views.strided_indices,
-            all_token_page_table=views.all_token_page_table,
-            triton_kv_indptr=views.triton_kv_indptr,
-            triton_window_kv_indptr=views.triton_window_kv_indptr,
-            triton_qo_indptr=views.triton_qo_indptr,
-            triton_mask_indptr=views.triton_mask_indptr,
-            triton_kv_indices=views.triton_kv_indices,
-            triton_window_kv_indices=views.triton_window_kv_indices,
-            triton_window_cache_loc=views.triton_window_cache_loc,
-            triton_num_kv_splits=views.triton_num_kv_splits,
-            triton_attn_logits=views.triton_attn_logits,
-            triton_attn_lse=views.triton_attn_lse,
-            verify_mask=None,
-            aux_hidden_states=None,
-            custom_mask=None,
-            linear_next_token=None,
-            linear_next_sibling=None,
-            linear_parent=None,
-            tree_page_table=None,
-            tree_cache_seqlens=None,
-            tree_window_page_table=None,
+            ),
+            # specs/sglang/slots.yaml:326
+            first_num_token_non_padded=None
+            if registry.first_num_token_non_padded is None
+            else steps.compute(
+                view(registry.first_num_token_non_padded, 1), min(rows.tokens, padded.split_tokens)
+            ),
+            # specs/sglang/slots.yaml:329
+            second_num_token_non_padded=None
+            if registry.second_num_token_non_padded is None
+            else steps.compute(
+                view(registry.second_num_token_non_padded, 1),
+                max(rows.tokens - padded.split_tokens, 0),
+            ),
+            # specs/sglang/backends/dsa.yaml:15
+            dsa_page_table=None
+            if registry.dsa_page_table is None
+            else view(registry.dsa_page_table, padded.tokens, present(config.dsa_columns)),
+            # specs/sglang/backends/dsa.yaml:18
+            dsa_cache_seqlens=None
+            if registry.dsa_cache_seqlens is None
+            else view(registry.dsa_cache_seqlens, padded.tokens),
+            # specs/sglang/backends/dsa.yaml:20
+            dsa_kv_indptr=None
+            if registry.dsa_kv_indptr is None
+            else view(registry.dsa_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/dsa.yaml:23
+            dsa_kv_indices=None
+            if registry.dsa_kv_indices is None
+            else view(registry.dsa_kv_indices, padded.requests, present(config.dsa_index_topk)),
+            # specs/sglang/backends/flashinfer.yaml:16
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:19
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:21
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else view(registry.flashinfer_last_page_len, padded.requests),
+            # specs/sglang/backends/flashinfer.yaml:23
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:26
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:35
+            flashinfer_kv_indices=None
+            if registry.flashinfer_kv_indices is None
+            else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
+            # specs/sglang/backends/flashinfer.yaml:38
+            flashinfer_second_kv_indices=None
+            if registry.flashinfer_second_kv_indices is None
+            else view(
+                registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
+            ),
+            # specs/sglang/backends/flashinfer.yaml:41
+            flashinfer_window_cache_loc=None
+            if registry.flashinfer_window_cache_loc is None
+            else view(registry.flashinfer_window_cache_loc, padded.tokens),
+            # specs/sglang/backends/flashinfer.yaml:45
+            flashinfer_mask_indptr=None
+            if registry.flashinfer_mask_indptr is None
+            else view(registry.flashinfer_mask_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:48
+            flashinfer_custom_mask=None
+            if registry.flashinfer_custom_mask is None
+            else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
+            # specs/sglang/backends/hybrid_linear.yaml:8
+            linear_state_indices=None
+            if registry.linear_state_indices is None
+            else view(registry.linear_state_indices, padded.requests),
+            # specs/sglang/backends/hybrid_linear.yaml:11
+            linear_query_start=None
+            if registry.linear_query_start is None
+            else view(registry.linear_query_start, padded.requests + 1),
+            # specs/sglang/backends/hybrid_linear.yaml:13
+            linear_verify_indices=None
+            if registry.linear_verify_indices is None
+            else view(registry.linear_verify_indices, padded.requests),
+            # specs/sglang/backends/mla.yaml:19
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else view(registry.mla_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:22
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else view(registry.mla_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:30
+            mla_kv_indices=None
+            if registry.mla_kv_indices is None
+            else view(registry.mla_kv_indices, padded.requests, config.sequence_limit),
+            # specs/sglang/backends/mla.yaml:33
+            mla_kv_lens=None
+            if registry.mla_kv_lens is None
+            else view(registry.mla_kv_lens, padded.requests),
+            # specs/sglang/backends/mla.yaml:34
+            mla_kv_indptr_cpu=None
+            if registry.mla_kv_indptr_cpu is None
+            else view(registry.mla_kv_indptr_cpu, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:37
+            mla_qo_indptr_cpu=None
+            if registry.mla_qo_indptr_cpu is None
+            else view(registry.mla_qo_indptr_cpu, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:40
+            mla_kv_lens_cpu=None
+            if registry.mla_kv_lens_cpu is None
+            else view(registry.mla_kv_lens_cpu, padded.requests),
+            # specs/sglang/backends/mla.yaml:48
+            mla_block_table=None
+            if registry.mla_block_table is None
+            else view(registry.mla_block_table, padded.requests, config.mla_blocks),
+            # specs/sglang/backends/mla.yaml:51
+            mla_padded_q=None
+            if registry.mla_padded_q is None
+            else view(
+                registry.mla_padded_q,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_latent_size),
+            ),
+            # specs/sglang/backends/mla.yaml:54
+            mla_unpadded_output=None
+            if registry.mla_unpadded_output is None
+            else view(
+                registry.mla_unpadded_output,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_output_size),
+            ),
+            # specs/sglang/backends/page_tables.yaml:20
+            page_table=None
+            if registry.page_table is None
+            else view(registry.page_table, padded.requests, config.table_columns),
+            # specs/sglang/backends/page_tables.yaml:22
+            window_page_table=None
+            if registry.window_page_table is None
+            else view(registry.window_page_table, padded.requests, config.table_columns),
+            # specs/sglang/backends/page_tables.yaml:25
+            encoder_page_table=None
+            if registry.encoder_page_table is None
+            else view(
+                registry.encoder_page_table, padded.requests, present(config.max_source_positions)
+            ),
+            # specs/sglang/backends/page_tables.yaml:28
+            cache_seqlens=None
+            if registry.cache_seqlens is None
+            else view(registry.cache_seqlens, padded.requests),
+            # specs/sglang/backends/page_tables.yaml:30
+            cu_seqlens_q=None
+            if registry.cu_seqlens_q is None
+            else view(registry.cu_seqlens_q, padded.requests + 1),
+            # specs/sglang/backends/page_tables.yaml:33
+            cu_seqlens_k=None
+            if registry.cu_seqlens_k is None
+            else view(registry.cu_seqlens_k, padded.requests + 1),
+            # specs/sglang/backends/page_tables.yaml:35
+            scheduler_metadata=None
+            if registry.scheduler_metadata is None
+            else view(registry.scheduler_metadata, 4 * align_up(padded.requests, 4) + 1),
+            # specs/sglang/backends/page_tables.yaml:38
+            strided_indices=None
+            if registry.strided_indices is None
+            else view(registry.strided_indices, config.context_pages),
+            # specs/sglang/backends/page_tables.yaml:65
+            all_token_page_table=None
+            if registry.all_token_page_table is None
+            else view(registry.all_token_page_table, padded.tokens, config.table_columns),
+            # specs/sglang/backends/triton.yaml:11
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else view(registry.triton_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:14
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else view(registry.triton_window_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:17
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else view(registry.triton_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:19
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else view(registry.triton_mask_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:27
+            triton_kv_indices=None
+            if registry.triton_kv_indices is None
+            else view(registry.triton_kv_indices, padded.requests, config.sequence_limit),
+            # specs/sglang/backends/triton.yaml:31
+            triton_window_kv_indices=None
+            if registry.triton_window_kv_indices is None
+            else view(registry.triton_window_kv_indices, padded.tokens, config.sliding_window),
+            # specs/sglang/backends/triton.yaml:35
+            triton_window_cache_loc=None
+            if registry.triton_window_cache_loc is None
+            else view(registry.triton_window_cache_loc, padded.tokens),
+            # specs/sglang/backends/triton.yaml:39
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else view(registry.triton_num_kv_splits, padded.tokens),
+            # specs/sglang/backends/triton.yaml:59
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else view(
+                registry.triton_attn_logits,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
+            # specs/sglang/backends/triton.yaml:62
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else view(
+                registry.triton_attn_lse,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
             input_embeds=live.input_embeds,
         )
-        if self.debug.poison:
-            self._require_unpoisoned_decoding(batch, mode)
-        if self.debug.canaries:
-            self.registry.regions.check_canaries()
-        return batch
+        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_decoding(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
@@ -4699,262 +4921,235 @@ class DecodeGraphTargetRunner:
         if self.debug.values:
             self._check_values_dllm_extend(live, mode)
 
-    def _load_dllm_extend(
-        self, live: LiveBatch, extents: Extents, copy: bool
-    ) -> DecodeGraphTargetBatch:
+    def _plan_dllm_extend(
+        self, live: LiveBatch, extents: Extents
+    ) -> LoadPlan[DecodeGraphTargetBatch]:
         """The slots of dllm_extend."""
         config = self.config
-        mode = live.mode.value
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
-        input_ids = live.input_ids
-        positions = live.positions
-        out_cache_loc = live.out_cache_loc
-        mrope_positions = live.mrope_positions
-        req_pool_indices = live.req_pool_indices
-        seq_lens = live.seq_lens
-        seq_lens_cpu = live.seq_lens_cpu
-        encoder_lens = None if views.encoder_lens is None else live.encoder_lens
-        mamba_track_indices = (
-            None if views.mamba_track_indices is None else live.mamba_track_indices
-        )
-        mamba_track_mask = None if views.mamba_track_mask is None else live.mamba_track_mask
-        ngram_column_starts = (
-            None if views.ngram_column_starts is None else live.ngram_column_starts
-        )
-        ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
-        ngram_out_column_starts = (
-            None if views.ngram_out_column_starts is None else live.ngram_out_column_starts
-        )
-        ngram_out_req_lens = None if views.ngram_out_req_lens is None else live.ngram_out_req_lens
-        ngram_skip_update = None if views.ngram_skip_update is None else live.ngram_skip_update
-        canary_request_ids = None if views.canary_request_ids is None else live.request_ids
-        canary_bootstrap_rooms = (
-            None if views.canary_bootstrap_rooms is None else live.bootstrap_rooms
-        )
-        dllm_input_state = None if views.dllm_input_state is None else live.dllm_input_state
-        pipeline_hidden_states = (
-            None if views.pipeline_hidden_states is None else live.pipeline_hidden_states
-        )
-        pipeline_residual = None if views.pipeline_residual is None else live.pipeline_residual
-        if not copy:
-            if rows.brought != padded.brought:
-                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
-                raise BatchError(
-                    "U716",
-                    mode,
-                    "copy=False",
-                    problem,
-                    place="specs/sglang/runners/decode_graph.yaml:1",
-                )
-            return DecodeGraphTargetBatch(
-                mode=live.mode,
-                live_requests=rows.requests,
-                requests=padded.requests,
-                live_tokens=rows.tokens,
-                tokens=padded.tokens,
-                live_graph_requests=rows.graph_requests,
-                graph_requests=padded.graph_requests,
-                live_graph_tokens=rows.graph_tokens,
-                graph_tokens=padded.graph_tokens,
-                live_split_tokens=rows.split_tokens,
-                split_tokens=padded.split_tokens,
-                live_first_tokens=rows.first_tokens,
-                first_tokens=padded.first_tokens,
-                live_second_tokens=rows.second_tokens,
-                second_tokens=padded.second_tokens,
-                live_context_tokens=rows.context_tokens,
-                context_tokens=padded.context_tokens,
-                live_proxy_tokens=rows.proxy_tokens,
-                proxy_tokens=padded.proxy_tokens,
-                live_gathered_tokens=rows.gathered_tokens,
-                gathered_tokens=padded.gathered_tokens,
-                flashinfer_workspace=views.flashinfer_workspace,
-                graph_input_embeds=views.graph_input_embeds,
-                input_ids=input_ids,
-                positions=positions,
-                out_cache_loc=out_cache_loc,
-                mrope_positions=mrope_positions,
-                req_pool_indices=req_pool_indices,
-                seq_lens=seq_lens,
-                seq_lens_cpu=seq_lens_cpu,
-                encoder_lens=encoder_lens,
-                mamba_track_indices=mamba_track_indices,
-                mamba_track_mask=mamba_track_mask,
-                ngram_column_starts=ngram_column_starts,
-                ngram_req_lens=ngram_req_lens,
-                ngram_out_column_starts=ngram_out_column_starts,
-                ngram_out_req_lens=ngram_out_req_lens,
-                ngram_skip_update=ngram_skip_update,
-                canary_request_ids=canary_request_ids,
-                canary_bootstrap_rooms=canary_bootstrap_rooms,
-                dllm_input_state=dllm_input_state,
-                global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
-                global_num_tokens_for_logprob=torch.full_like(
-                    views.global_num_tokens_for_logprob, padded.tokens
-                ),
-                graph_logits=views.graph_logits,
-                pipeline_hidden_states=pipeline_hidden_states,
-                pipeline_residual=pipeline_residual,
-                num_token_non_padded=None
-                if views.num_token_non_padded is None
-                else torch.full_like(
-                    views.num_token_non_padded,
-                    max(
-                        0,
-                        min(
-                            rows.tokens
-                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                            padded.tokens // config.attn_tp_size,
-                        ),
-                    )
-                    if config.routes_shares
-                    else rows.tokens,
-                ),
-                first_num_token_non_padded=None
-                if views.first_num_token_non_padded is None
-                else torch.full_like(
-                    views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens)
-                ),
-                second_num_token_non_padded=None
-                if views.second_num_token_non_padded is None
-                else torch.full_like(
-                    views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
-                ),
-                dsa_page_table=views.dsa_page_table,
-                dsa_cache_seqlens=views.dsa_cache_seqlens,
-                dsa_kv_indptr=views.dsa_kv_indptr,
-                dsa_kv_indices=views.dsa_kv_indices,
-                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-                flashinfer_last_page_len=views.flashinfer_last_page_len,
-                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
-                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
-                flashinfer_kv_indices=views.flashinfer_kv_indices,
-                flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
-                flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
-                flashinfer_mask_indptr=views.flashinfer_mask_indptr,
-                flashinfer_custom_mask=views.flashinfer_custom_mask,
-                linear_state_indices=views.linear_state_indices,
-                linear_query_start=views.linear_query_start,
-                linear_verify_indices=views.linear_verify_indices,
-                mla_kv_indptr=views.mla_kv_indptr,
-                mla_qo_indptr=views.mla_qo_indptr,
-                mla_kv_indices=views.mla_kv_indices,
-                mla_kv_lens=views.mla_kv_lens,
-                mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
-                mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
-                mla_kv_lens_cpu=views.mla_kv_lens_cpu,
-                mla_block_table=views.mla_block_table,
-                mla_padded_q=views.mla_padded_q,
-                mla_unpadded_output=views.mla_unpadded_output,
-                page_table=views.page_table,
-                window_page_table=views.window_page_table,
-                encoder_page_table=views.encoder_page_table,
-                cache_seqlens=views.cache_seqlens,
-                cu_seqlens_q=views.cu_seqlens_q,
-                cu_seqlens_k=views.cu_seqlens_k,
-                scheduler_metadata=views.scheduler_metadata,
-                strided_indices=views.strided_indices,
-                all_token_page_table=views.all_token_page_table,
-                triton_kv_indptr=views.triton_kv_indptr,
-                triton_window_kv_indptr=views.triton_window_kv_indptr,
-                triton_qo_indptr=views.triton_qo_indptr,
-                triton_mask_indptr=views.triton_mask_indptr,
-                triton_kv_indices=views.triton_kv_indices,
-                triton_window_kv_indices=views.triton_window_kv_indices,
-                triton_window_cache_loc=views.triton_window_cache_loc,
-                triton_num_kv_splits=views.triton_num_kv_splits,
-                triton_attn_logits=views.triton_attn_logits,
-                triton_attn_lse=views.triton_attn_lse,
-                verify_mask=None,
-                aux_hidden_states=None,
-                custom_mask=None,
-                linear_next_token=None,
-                linear_next_sibling=None,
-                linear_parent=None,
-                tree_page_table=None,
-                tree_cache_seqlens=None,
-                tree_window_page_table=None,
-                input_embeds=live.input_embeds,
-            )
-        if self.debug.claims:
-            self.registry.regions.claim()
-        if self.debug.poison:
-            self._poison_dllm_extend(live)
-        # specs/sglang/backends/flashinfer.yaml:67
-        # specs/sglang/backends/prepared.yaml:3
-        # specs/sglang/slots.yaml:3
-        if input_ids is not None:
-            load_rows(views.input_ids, input_ids, rows.tokens, 0)
-        # specs/sglang/slots.yaml:6
-        load_rows(views.positions, positions, rows.tokens, 0)
-        # specs/sglang/slots.yaml:9
-        if out_cache_loc is not None:
-            load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:15
-        if mrope_positions is not None:
-            load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:18
-        load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:21
-        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:24
-        if seq_lens_cpu is not None:
-            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:36
-        if views.encoder_lens is not None:
-            load_rows(
-                views.encoder_lens,
-                encoder_lens,
-                rows.requests,
+        registry = self.registry
+        view = self._views.of
+        steps = LoadSteps()
+        batch = DecodeGraphTargetBatch(
+            mode=live.mode,
+            live=rows,
+            padded=padded,
+            # specs/sglang/backends/flashinfer.yaml:67
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
+            # specs/sglang/backends/prepared.yaml:3
+            graph_input_embeds=None
+            if registry.graph_input_embeds is None
+            else view(registry.graph_input_embeds, padded.tokens, config.hidden_size),
+            # specs/sglang/slots.yaml:3
+            input_ids=steps.copy_present(
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:6
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:9
+            out_cache_loc=steps.copy_present(
+                view(registry.out_cache_loc, padded.tokens),
+                "out_cache_loc",
+                live.out_cache_loc,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:15
+            mrope_positions=steps.copy_present(
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
+            ),
+            # specs/sglang/slots.yaml:18
+            req_pool_indices=steps.copy(
+                view(registry.req_pool_indices, padded.requests),
+                "req_pool_indices",
+                live.req_pool_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:21
+            seq_lens=steps.copy(
+                view(registry.seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:24
+            seq_lens_cpu=steps.copy_present(
+                view(registry.seq_lens_cpu, padded.requests),
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:36
+            encoder_lens=None
+            if registry.encoder_lens is None
+            else steps.copy(
+                view(registry.encoder_lens, padded.requests),
+                "encoder_lens",
+                live.encoder_lens,
+                (rows.requests,),
                 present(config.max_source_positions),
-            )
-        # specs/sglang/slots.yaml:40
-        if views.mamba_track_indices is not None and mamba_track_indices is not None:
-            load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:43
-        if views.mamba_track_mask is not None and mamba_track_mask is not None:
-            load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:46
-        if views.ngram_column_starts is not None:
-            load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:49
-        if views.ngram_req_lens is not None:
-            load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:52
-        if views.ngram_out_column_starts is not None:
-            load_rows(views.ngram_out_column_starts, ngram_out_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:55
-        if views.ngram_out_req_lens is not None:
-            load_rows(views.ngram_out_req_lens, ngram_out_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:58
-        if views.ngram_skip_update is not None:
-            load_rows(views.ngram_skip_update, ngram_skip_update, rows.requests, None)
-        # specs/sglang/slots.yaml:61
-        if views.canary_request_ids is not None:
-            load_rows(views.canary_request_ids, canary_request_ids, rows.requests, 0)
-        # specs/sglang/slots.yaml:64
-        if views.canary_bootstrap_rooms is not None:
-            load_rows(views.canary_bootstrap_rooms, canary_bootstrap_rooms, rows.requests, -1)
-        # specs/sglang/slots.yaml:67
-        if views.dllm_input_state is not None and dllm_input_state is not None:
-            load_rows(views.dllm_input_state, dllm_input_state, rows.tokens, 0)
-        # specs/sglang/slots.yaml:74
-        write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:77
-        write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:83
-        # specs/sglang/slots.yaml:86
-        if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
-            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.proxy_tokens, None)
-        # specs/sglang/slots.yaml:89
-        if views.pipeline_residual is not None and pipeline_residual is not None:
-            load_rows(views.pipeline_residual, pipeline_residual, rows.proxy_tokens, None)
-        # specs/sglang/slots.yaml:316
-        if views.num_token_non_padded is not None:
-            write_scalar(
-                views.num_token_non_padded,
+            ),
+            # specs/sglang/slots.yaml:40
+            mamba_track_indices=None
+            if registry.mamba_track_indices is None
+            else steps.copy_present(
+                view(registry.mamba_track_indices, padded.requests),
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:43
+            mamba_track_mask=None
+            if registry.mamba_track_mask is None
+            else steps.copy_present(
+                view(registry.mamba_track_mask, padded.requests),
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:46
+            ngram_column_starts=None
+            if registry.ngram_column_starts is None
+            else steps.copy(
+                view(registry.ngram_column_starts, padded.requests),
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:49
+            ngram_req_lens=None
+            if registry.ngram_req_lens is None
+            else steps.copy(
+                view(registry.ngram_req_lens, padded.requests),
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:52
+            ngram_out_column_starts=None
+            if registry.ngram_out_column_starts is None
+            else steps.copy(
+                view(registry.ngram_out_column_starts, padded.requests),
+                "ngram_out_column_starts",
+                live.ngram_out_column_starts,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:55
+            ngram_out_req_lens=None
+            if registry.ngram_out_req_lens is None
+            else steps.copy(
+                view(registry.ngram_out_req_lens, padded.requests),
+                "ngram_out_req_lens",
+                live.ngram_out_req_lens,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:58
+            ngram_skip_update=None
+            if registry.ngram_skip_update is None
+            else steps.copy(
+                view(registry.ngram_skip_update, padded.requests),
+                "ngram_skip_update",
+                live.ngram_skip_update,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:61
+            canary_request_ids=None
+            if registry.canary_request_ids is None
+            else steps.copy(
+                view(registry.canary_request_ids, padded.requests),
+                "request_ids",
+                live.request_ids,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:64
+            canary_bootstrap_rooms=None
+            if registry.canary_bootstrap_rooms is None
+            else steps.copy(
+                view(registry.canary_bootstrap_rooms, padded.requests),
+                "bootstrap_rooms",
+                live.bootstrap_rooms,
+                (rows.requests,),
+                -1,
+            ),
+            # specs/sglang/slots.yaml:67
+            dllm_input_state=None
+            if registry.dllm_input_state is None
+            else steps.copy_present(
+                view(registry.dllm_input_state, padded.tokens, config.hidden_size),
+                "dllm_input_state",
+                live.dllm_input_state,
+                (rows.tokens, config.hidden_size),
+                0,
+            ),
+            # specs/sglang/slots.yaml:74
+            global_num_tokens=steps.compute(
+                view(
+                    registry.global_num_tokens,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
+            ),
+            # specs/sglang/slots.yaml:77
+            global_num_tokens_for_logprob=steps.compute(
+                view(
+                    registry.global_num_tokens_for_logprob,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
+            ),
+            # specs/sglang/slots.yaml:83
+            graph_logits=None
+            if registry.graph_logits is None
+            else view(registry.graph_logits, padded.tokens, config.vocab_size),
+            # specs/sglang/slots.yaml:86
+            pipeline_hidden_states=None
+            if registry.pipeline_hidden_states is None
+            else steps.copy_present(
+                view(
+                    registry.pipeline_hidden_states,
+                    padded.proxy_tokens,
+                    config.hidden_size * config.residual_streams,
+                ),
+                "pipeline_hidden_states",
+                live.pipeline_hidden_states,
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+            ),
+            # specs/sglang/slots.yaml:89
+            pipeline_residual=None
+            if registry.pipeline_residual is None
+            else steps.copy_present(
+                view(registry.pipeline_residual, padded.proxy_tokens, config.hidden_size),
+                "pipeline_residual",
+                live.pipeline_residual,
+                (rows.proxy_tokens, config.hidden_size),
+            ),
+            # specs/sglang/slots.yaml:316
+            num_token_non_padded=None
+            if registry.num_token_non_padded is None
+            else steps.compute(
+                view(registry.num_token_non_padded, 1),
                 max(
                     0,
                     min(
@@ -4964,177 +5159,232 @@ class DecodeGraphTargetRunner:
                 )
                 if config.routes_shares
                 else rows.tokens,
-            )
-        # specs/sglang/slots.yaml:326
-        if views.first_num_token_non_padded is not None:
-            write_scalar(views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens))
-        # specs/sglang/slots.yaml:329
-        if views.second_num_token_non_padded is not None:
-            write_scalar(
-                views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
-            )
-        # specs/sglang/backends/dsa.yaml:15
-        # specs/sglang/backends/dsa.yaml:18
-        # specs/sglang/backends/dsa.yaml:20
-        # specs/sglang/backends/dsa.yaml:23
-        # specs/sglang/backends/flashinfer.yaml:16
-        # specs/sglang/backends/flashinfer.yaml:19
-        # specs/sglang/backends/flashinfer.yaml:21
-        # specs/sglang/backends/flashinfer.yaml:23
-        # specs/sglang/backends/flashinfer.yaml:26
-        # specs/sglang/backends/flashinfer.yaml:35
-        # specs/sglang/backends/flashinfer.yaml:38
-        # specs/sglang/backends/flashinfer.yaml:41
-        # specs/sglang/backends/flashinfer.yaml:45
-        # specs/sglang/backends/flashinfer.yaml:48
-        # specs/sglang/backends/hybrid_linear.yaml:8
-        # specs/sglang/backends/hybrid_linear.yaml:11
-        # specs/sglang/backends/hybrid_linear.yaml:13
-        # specs/sglang/backends/mla.yaml:19
-        # specs/sglang/backends/mla.yaml:22
-        # specs/sglang/backends/mla.yaml:30
-        # specs/sglang/backends/mla.yaml:33
-        # specs/sglang/backends/mla.yaml:34
-        # specs/sglang/backends/mla.yaml:37
-        # specs/sglang/backends/mla.yaml:40
-        # specs/sglang/backends/mla.yaml:48
-        # specs/sglang/backends/mla.yaml:51
-        # specs/sglang/backends/mla.yaml:54
-        # specs/sglang/backends/page_tables.yaml:20
-        # specs/sglang/backends/page_tables.yaml:22
-        # specs/sglang/backends/page_tables.yaml:25
-        # specs/sglang/backends/page_tables.yaml:28
-        # specs/sglang/backends/page_tables.yaml:30
-        # specs/sglang/backends/page_tables.yaml:33
-        # specs/sglang/backends/page_tables.yaml:35
-        # specs/sglang/backends/page_tables.yaml:38
-        # specs/sglang/backends/page_tables.yaml:65
-        # specs/sglang/backends/triton.yaml:11
-        # specs/sglang/backends/triton.yaml:14
-        # specs/sglang/backends/triton.yaml:17
-        # specs/sglang/backends/triton.yaml:19
-        # specs/sglang/backends/triton.yaml:27
-        # specs/sglang/backends/triton.yaml:31
-        # specs/sglang/backends/triton.yaml:35
-        # specs/sglang/backends/triton.yaml:39
-        # specs/sglang/backends/triton.yaml:59
-        # specs/sglang/backends/triton.yaml:62
-        batch = DecodeGraphTargetBatch(
-            mode=live.mode,
-            live_requests=rows.requests,
-            requests=padded.requests,
-            live_tokens=rows.tokens,
-            tokens=padded.tokens,
-            live_graph_requests=rows.graph_requests,
-            graph_requests=padded.graph_requests,
-            live_graph_tokens=rows.graph_tokens,
-            graph_tokens=padded.graph_tokens,
-            live_split_tokens=rows.split_tokens,
-            split_tokens=padded.split_tokens,
-            live_first_tokens=rows.first_tokens,
-            first_tokens=padded.first_tokens,
-            live_second_tokens=rows.second_tokens,
-            second_tokens=padded.second_tokens,
-            live_context_tokens=rows.context_tokens,
-            context_tokens=padded.context_tokens,
-            live_proxy_tokens=rows.proxy_tokens,
-            proxy_tokens=padded.proxy_tokens,
-            live_gathered_tokens=rows.gathered_tokens,
-            gathered_tokens=padded.gathered_tokens,
-            flashinfer_workspace=views.flashinfer_workspace,
-            graph_input_embeds=views.graph_input_embeds,
-            input_ids=views.input_ids if input_ids is not None else None,
-            positions=views.positions,
-            out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
-            mrope_positions=views.mrope_positions if mrope_positions is not None else None,
-            req_pool_indices=views.req_pool_indices,
-            seq_lens=views.seq_lens,
-            seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
-            encoder_lens=views.encoder_lens,
-            mamba_track_indices=views.mamba_track_indices
-            if mamba_track_indices is not None
-            else None,
-            mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
-            ngram_column_starts=views.ngram_column_starts,
-            ngram_req_lens=views.ngram_req_lens,
-            ngram_out_column_starts=views.ngram_out_column_starts,
-            ngram_out_req_lens=views.ngram_out_req_lens,
-            ngram_skip_update=views.ngram_skip_update,
-            canary_request_ids=views.canary_request_ids,
-            canary_bootstrap_rooms=views.canary_bootstrap_rooms,
-            dllm_input_state=views.dllm_input_state if dllm_input_state is not None else None,
-            global_num_tokens=views.global_num_tokens,
-            global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
-            graph_logits=views.graph_logits,
-            pipeline_hidden_states=views.pipeline_hidden_states
-            if pipeline_hidden_states is not None
-            else None,
-            pipeline_residual=views.pipeline_residual if pipeline_residual is not None else None,
-            num_token_non_padded=views.num_token_non_padded,
-            first_num_token_non_padded=views.first_num_token_non_padded,
-            second_num_token_non_padded=views.second_num_token_non_padded,
-            dsa_page_table=views.dsa_page_table,
-            dsa_cache_seqlens=views.dsa_cache_seqlens,
-            dsa_kv_indptr=views.dsa_kv_indptr,
-            dsa_kv_indices=views.dsa_kv_indices,
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
-            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
-            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
-            flashinfer_kv_indices=views.flashinfer_kv_indices,
-            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
-            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
-            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
-            flashinfer_custom_mask=views.flashinfer_custom_mask,
-            linear_state_indices=views.linear_state_indices,
-            linear_query_start=views.linear_query_start,
-            linear_verify_indices=views.linear_verify_indices,
-            mla_kv_indptr=views.mla_kv_indptr,
-            mla_qo_indptr=views.mla_qo_indptr,
-            mla_kv_indices=views.mla_kv_indices,
-            mla_kv_lens=views.mla_kv_lens,
-            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
-            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
-            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
-            mla_block_table=views.mla_block_table,
-            mla_padded_q=views.mla_padded_q,
-            mla_unpadded_output=views.mla_unpadded_output,
-            page_table=views.page_table,
-            window_page_table=views.window_page_table,
-            encoder_page_table=views.encoder_page_table,
-            cache_seqlens=views.cache_seqlens,
-            cu_seqlens_q=views.cu_seqlens_q,
-            cu_seqlens_k=views.cu_seqlens_k,
-            scheduler_metadata=views.scheduler_metadata,
-            strided_indices=views.strided_indices,
-            all_token_page_table=views.all_token_page_table,
-            triton_kv_indptr=views.triton_kv_indptr,
-            triton_window_kv_indptr=views.triton_window_kv_indptr,
-            triton_qo_indptr=views.triton_qo_indptr,
-            triton_mask_indptr=views.triton_mask_indptr,
-            triton_kv_indices=views.triton_kv_indices,
-            triton_window_kv_indices=views.triton_window_kv_indices,
-            triton_window_cache_loc=views.triton_window_cache_loc,
-            triton_num_kv_splits=views.triton_num_kv_splits,
-            triton_attn_logits=views.triton_attn_logits,
-            triton_attn_lse=views.triton_attn_lse,
-            verify_mask=None,
-            aux_hidden_states=None,
-            custom_mask=None,
-            linear_next_token=None,
-            linear_next_sibling=None,
-            linear_parent=None,
-            tree_page_table=None,
-            tree_cache_seqlens=None,
-            tree_window_page_table=None,
+            ),
+            # specs/sglang/slots.yaml:326
+            first_num_token_non_padded=None
+            if registry.first_num_token_non_padded is None
+            else steps.compute(
+                view(registry.first_num_token_non_padded, 1), min(rows.tokens, padded.split_tokens)
+            ),
+            # specs/sglang/slots.yaml:329
+            second_num_token_non_padded=None
+            if registry.second_num_token_non_padded is None
+            else steps.compute(
+                view(registry.second_num_token_non_padded, 1),
+                max(rows.tokens - padded.split_tokens, 0),
+            ),
+            # specs/sglang/backends/dsa.yaml:15
+            dsa_page_table=None
+            if registry.dsa_page_table is None
+            else view(registry.dsa_page_table, padded.tokens, present(config.dsa_columns)),
+            # specs/sglang/backends/dsa.yaml:18
+            dsa_cache_seqlens=None
+            if registry.dsa_cache_seqlens is None
+            else view(registry.dsa_cache_seqlens, padded.tokens),
+            # specs/sglang/backends/dsa.yaml:20
+            dsa_kv_indptr=None
+            if registry.dsa_kv_indptr is None
+            else view(registry.dsa_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/dsa.yaml:23
+            dsa_kv_indices=None
+            if registry.dsa_kv_indices is None
+            else view(registry.dsa_kv_indices, padded.requests, present(config.dsa_index_topk)),
+            # specs/sglang/backends/flashinfer.yaml:16
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:19
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:21
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else view(registry.flashinfer_last_page_len, padded.requests),
+            # specs/sglang/backends/flashinfer.yaml:23
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:26
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:35
+            flashinfer_kv_indices=None
+            if registry.flashinfer_kv_indices is None
+            else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
+            # specs/sglang/backends/flashinfer.yaml:38
+            flashinfer_second_kv_indices=None
+            if registry.flashinfer_second_kv_indices is None
+            else view(
+                registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
+            ),
+            # specs/sglang/backends/flashinfer.yaml:41
+            flashinfer_window_cache_loc=None
+            if registry.flashinfer_window_cache_loc is None
+            else view(registry.flashinfer_window_cache_loc, padded.tokens),
+            # specs/sglang/backends/flashinfer.yaml:45
+            flashinfer_mask_indptr=None
+            if registry.flashinfer_mask_indptr is None
+            else view(registry.flashinfer_mask_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:48
+            flashinfer_custom_mask=None
+            if registry.flashinfer_custom_mask is None
+            else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
+            # specs/sglang/backends/hybrid_linear.yaml:8
+            linear_state_indices=None
+            if registry.linear_state_indices is None
+            else view(registry.linear_state_indices, padded.requests),
+            # specs/sglang/backends/hybrid_linear.yaml:11
+            linear_query_start=None
+            if registry.linear_query_start is None
+            else view(registry.linear_query_start, padded.requests + 1),
+            # specs/sglang/backends/hybrid_linear.yaml:13
+            linear_verify_indices=None
+            if registry.linear_verify_indices is None
+            else view(registry.linear_verify_indices, padded.requests),
+            # specs/sglang/backends/mla.yaml:19
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else view(registry.mla_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:22
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else view(registry.mla_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:30
+            mla_kv_indices=None
+            if registry.mla_kv_indices is None
+            else view(registry.mla_kv_indices, padded.requests, config.sequence_limit),
+            # specs/sglang/backends/mla.yaml:33
+            mla_kv_lens=None
+            if registry.mla_kv_lens is None
+            else view(registry.mla_kv_lens, padded.requests),
+            # specs/sglang/backends/mla.yaml:34
+            mla_kv_indptr_cpu=None
+            if registry.mla_kv_indptr_cpu is None
+            else view(registry.mla_kv_indptr_cpu, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:37
+            mla_qo_indptr_cpu=None
+            if registry.mla_qo_indptr_cpu is None
+            else view(registry.mla_qo_indptr_cpu, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:40
+            mla_kv_lens_cpu=None
+            if registry.mla_kv_lens_cpu is None
+            else view(registry.mla_kv_lens_cpu, padded.requests),
+            # specs/sglang/backends/mla.yaml:48
+            mla_block_table=None
+            if registry.mla_block_table is None
+            else view(registry.mla_block_table, padded.requests, config.mla_blocks),
+            # specs/sglang/backends/mla.yaml:51
+            mla_padded_q=None
+            if registry.mla_padded_q is None
+            else view(
+                registry.mla_padded_q,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_latent_size),
+            ),
+            # specs/sglang/backends/mla.yaml:54
+            mla_unpadded_output=None
+            if registry.mla_unpadded_output is None
+            else view(
+                registry.mla_unpadded_output,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_output_size),
+            ),
+            # specs/sglang/backends/page_tables.yaml:20
+            page_table=None
+            if registry.page_table is None
+            else view(registry.page_table, padded.requests, config.table_columns),
+            # specs/sglang/backends/page_tables.yaml:22
+            window_page_table=None
+            if registry.window_page_table is None
+            else view(registry.window_page_table, padded.requests, config.table_columns),
+            # specs/sglang/backends/page_tables.yaml:25
+            encoder_page_table=None
+            if registry.encoder_page_table is None
+            else view(
+                registry.encoder_page_table, padded.requests, present(config.max_source_positions)
+            ),
+            # specs/sglang/backends/page_tables.yaml:28
+            cache_seqlens=None
+            if registry.cache_seqlens is None
+            else view(registry.cache_seqlens, padded.requests),
+            # specs/sglang/backends/page_tables.yaml:30
+            cu_seqlens_q=None
+            if registry.cu_seqlens_q is None
+            else view(registry.cu_seqlens_q, padded.requests + 1),
+            # specs/sglang/backends/page_tables.yaml:33
+            cu_seqlens_k=None
+            if registry.cu_seqlens_k is None
+            else view(registry.cu_seqlens_k, padded.requests + 1),
+            # specs/sglang/backends/page_tables.yaml:35
+            scheduler_metadata=None
+            if registry.scheduler_metadata is None
+            else view(registry.scheduler_metadata, 4 * align_up(padded.requests, 4) + 1),
+            # specs/sglang/backends/page_tables.yaml:38
+            strided_indices=None
+            if registry.strided_indices is None
+            else view(registry.strided_indices, config.context_pages),
+            # specs/sglang/backends/page_tables.yaml:65
+            all_token_page_table=None
+            if registry.all_token_page_table is None
+            else view(registry.all_token_page_table, padded.tokens, config.table_columns),
+            # specs/sglang/backends/triton.yaml:11
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else view(registry.triton_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:14
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else view(registry.triton_window_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:17
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else view(registry.triton_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:19
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else view(registry.triton_mask_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:27
+            triton_kv_indices=None
+            if registry.triton_kv_indices is None
+            else view(registry.triton_kv_indices, padded.requests, config.sequence_limit),
+            # specs/sglang/backends/triton.yaml:31
+            triton_window_kv_indices=None
+            if registry.triton_window_kv_indices is None
+            else view(registry.triton_window_kv_indices, padded.tokens, config.sliding_window),
+            # specs/sglang/backends/triton.yaml:35
+            triton_window_cache_loc=None
+            if registry.triton_window_cache_loc is None
+            else view(registry.triton_window_cache_loc, padded.tokens),
+            # specs/sglang/backends/triton.yaml:39
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else view(registry.triton_num_kv_splits, padded.tokens),
+            # specs/sglang/backends/triton.yaml:59
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else view(
+                registry.triton_attn_logits,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
+            # specs/sglang/backends/triton.yaml:62
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else view(
+                registry.triton_attn_lse,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
             input_embeds=live.input_embeds,
         )
-        if self.debug.poison:
-            self._require_unpoisoned_dllm_extend(batch, mode)
-        if self.debug.canaries:
-            self.registry.regions.check_canaries()
-        return batch
+        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_dllm_extend(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
@@ -5693,261 +5943,237 @@ class DecodeGraphTargetRunner:
         if self.debug.values:
             self._check_values_idling(live, mode)
 
-    def _load_idling(self, live: LiveBatch, extents: Extents, copy: bool) -> DecodeGraphTargetBatch:
+    def _plan_idling(self, live: LiveBatch, extents: Extents) -> LoadPlan[DecodeGraphTargetBatch]:
         """The slots of idle."""
         config = self.config
-        mode = live.mode.value
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
-        input_ids = live.input_ids
-        positions = live.positions
-        out_cache_loc = live.out_cache_loc
-        mrope_positions = live.mrope_positions
-        req_pool_indices = live.req_pool_indices
-        seq_lens = live.seq_lens
-        seq_lens_cpu = live.seq_lens_cpu
-        encoder_lens = None if views.encoder_lens is None else live.encoder_lens
-        mamba_track_indices = (
-            None if views.mamba_track_indices is None else live.mamba_track_indices
-        )
-        mamba_track_mask = None if views.mamba_track_mask is None else live.mamba_track_mask
-        ngram_column_starts = (
-            None if views.ngram_column_starts is None else live.ngram_column_starts
-        )
-        ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
-        ngram_out_column_starts = (
-            None if views.ngram_out_column_starts is None else live.ngram_out_column_starts
-        )
-        ngram_out_req_lens = None if views.ngram_out_req_lens is None else live.ngram_out_req_lens
-        ngram_skip_update = None if views.ngram_skip_update is None else live.ngram_skip_update
-        canary_request_ids = None if views.canary_request_ids is None else live.request_ids
-        canary_bootstrap_rooms = (
-            None if views.canary_bootstrap_rooms is None else live.bootstrap_rooms
-        )
-        dllm_input_state = None if views.dllm_input_state is None else live.dllm_input_state
-        pipeline_hidden_states = (
-            None if views.pipeline_hidden_states is None else live.pipeline_hidden_states
-        )
-        pipeline_residual = None if views.pipeline_residual is None else live.pipeline_residual
-        if not copy:
-            if rows.brought != padded.brought:
-                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
-                raise BatchError(
-                    "U716",
-                    mode,
-                    "copy=False",
-                    problem,
-                    place="specs/sglang/runners/decode_graph.yaml:1",
-                )
-            return DecodeGraphTargetBatch(
-                mode=live.mode,
-                live_requests=rows.requests,
-                requests=padded.requests,
-                live_tokens=rows.tokens,
-                tokens=padded.tokens,
-                live_graph_requests=rows.graph_requests,
-                graph_requests=padded.graph_requests,
-                live_graph_tokens=rows.graph_tokens,
-                graph_tokens=padded.graph_tokens,
-                live_split_tokens=rows.split_tokens,
-                split_tokens=padded.split_tokens,
-                live_first_tokens=rows.first_tokens,
-                first_tokens=padded.first_tokens,
-                live_second_tokens=rows.second_tokens,
-                second_tokens=padded.second_tokens,
-                live_context_tokens=rows.context_tokens,
-                context_tokens=padded.context_tokens,
-                live_proxy_tokens=rows.proxy_tokens,
-                proxy_tokens=padded.proxy_tokens,
-                live_gathered_tokens=rows.gathered_tokens,
-                gathered_tokens=padded.gathered_tokens,
-                flashinfer_workspace=views.flashinfer_workspace,
-                graph_input_embeds=views.graph_input_embeds,
-                input_ids=input_ids,
-                positions=positions,
-                out_cache_loc=out_cache_loc,
-                mrope_positions=mrope_positions,
-                req_pool_indices=req_pool_indices,
-                seq_lens=seq_lens,
-                seq_lens_cpu=seq_lens_cpu,
-                encoder_lens=encoder_lens,
-                mamba_track_indices=mamba_track_indices,
-                mamba_track_mask=mamba_track_mask,
-                ngram_column_starts=ngram_column_starts,
-                ngram_req_lens=ngram_req_lens,
-                ngram_out_column_starts=ngram_out_column_starts,
-                ngram_out_req_lens=ngram_out_req_lens,
-                ngram_skip_update=ngram_skip_update,
-                canary_request_ids=canary_request_ids,
-                canary_bootstrap_rooms=canary_bootstrap_rooms,
-                dllm_input_state=dllm_input_state,
-                aux_hidden_states=views.aux_hidden_states,
-                global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
-                global_num_tokens_for_logprob=torch.full_like(
-                    views.global_num_tokens_for_logprob, padded.tokens
-                ),
-                graph_logits=views.graph_logits,
-                pipeline_hidden_states=pipeline_hidden_states,
-                pipeline_residual=pipeline_residual,
-                num_token_non_padded=None
-                if views.num_token_non_padded is None
-                else torch.full_like(
-                    views.num_token_non_padded,
-                    max(
-                        0,
-                        min(
-                            rows.tokens
-                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                            padded.tokens // config.attn_tp_size,
-                        ),
-                    )
-                    if config.routes_shares
-                    else rows.tokens,
-                ),
-                first_num_token_non_padded=None
-                if views.first_num_token_non_padded is None
-                else torch.full_like(
-                    views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens)
-                ),
-                second_num_token_non_padded=None
-                if views.second_num_token_non_padded is None
-                else torch.full_like(
-                    views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
-                ),
-                dsa_page_table=views.dsa_page_table,
-                dsa_cache_seqlens=views.dsa_cache_seqlens,
-                dsa_kv_indptr=views.dsa_kv_indptr,
-                dsa_kv_indices=views.dsa_kv_indices,
-                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-                flashinfer_last_page_len=views.flashinfer_last_page_len,
-                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
-                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
-                flashinfer_kv_indices=views.flashinfer_kv_indices,
-                flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
-                flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
-                flashinfer_mask_indptr=views.flashinfer_mask_indptr,
-                flashinfer_custom_mask=views.flashinfer_custom_mask,
-                linear_state_indices=views.linear_state_indices,
-                linear_query_start=views.linear_query_start,
-                linear_verify_indices=views.linear_verify_indices,
-                mla_kv_indptr=views.mla_kv_indptr,
-                mla_qo_indptr=views.mla_qo_indptr,
-                mla_kv_indices=views.mla_kv_indices,
-                mla_kv_lens=views.mla_kv_lens,
-                mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
-                mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
-                mla_kv_lens_cpu=views.mla_kv_lens_cpu,
-                mla_block_table=views.mla_block_table,
-                mla_padded_q=views.mla_padded_q,
-                mla_unpadded_output=views.mla_unpadded_output,
-                page_table=views.page_table,
-                window_page_table=views.window_page_table,
-                encoder_page_table=views.encoder_page_table,
-                cache_seqlens=views.cache_seqlens,
-                cu_seqlens_q=views.cu_seqlens_q,
-                cu_seqlens_k=views.cu_seqlens_k,
-                scheduler_metadata=views.scheduler_metadata,
-                strided_indices=views.strided_indices,
-                all_token_page_table=views.all_token_page_table,
-                triton_kv_indptr=views.triton_kv_indptr,
-                triton_window_kv_indptr=views.triton_window_kv_indptr,
-                triton_qo_indptr=views.triton_qo_indptr,
-                triton_mask_indptr=views.triton_mask_indptr,
-                triton_kv_indices=views.triton_kv_indices,
-                triton_window_kv_indices=views.triton_window_kv_indices,
-                triton_window_cache_loc=views.triton_window_cache_loc,
-                triton_num_kv_splits=views.triton_num_kv_splits,
-                triton_attn_logits=views.triton_attn_logits,
-                triton_attn_lse=views.triton_attn_lse,
-                verify_mask=None,
-                custom_mask=None,
-                linear_next_token=None,
-                linear_next_sibling=None,
-                linear_parent=None,
-                tree_page_table=None,
-                tree_cache_seqlens=None,
-                tree_window_page_table=None,
-                input_embeds=live.input_embeds,
-            )
-        if self.debug.claims:
-            self.registry.regions.claim()
-        if self.debug.poison:
-            self._poison_idling(live)
-        # specs/sglang/backends/flashinfer.yaml:67
-        # specs/sglang/backends/prepared.yaml:3
-        # specs/sglang/slots.yaml:3
-        if input_ids is not None:
-            load_rows(views.input_ids, input_ids, rows.tokens, 0)
-        # specs/sglang/slots.yaml:6
-        load_rows(views.positions, positions, rows.tokens, 0)
-        # specs/sglang/slots.yaml:9
-        if out_cache_loc is not None:
-            load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:15
-        if mrope_positions is not None:
-            load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:18
-        load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:21
-        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:24
-        if seq_lens_cpu is not None:
-            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:36
-        if views.encoder_lens is not None:
-            load_rows(
-                views.encoder_lens,
-                encoder_lens,
-                rows.requests,
+        registry = self.registry
+        view = self._views.of
+        steps = LoadSteps()
+        batch = DecodeGraphTargetBatch(
+            mode=live.mode,
+            live=rows,
+            padded=padded,
+            # specs/sglang/backends/flashinfer.yaml:67
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
+            # specs/sglang/backends/prepared.yaml:3
+            graph_input_embeds=None
+            if registry.graph_input_embeds is None
+            else view(registry.graph_input_embeds, padded.tokens, config.hidden_size),
+            # specs/sglang/slots.yaml:3
+            input_ids=steps.copy_present(
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:6
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:9
+            out_cache_loc=steps.copy_present(
+                view(registry.out_cache_loc, padded.tokens),
+                "out_cache_loc",
+                live.out_cache_loc,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:15
+            mrope_positions=steps.copy_present(
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
+            ),
+            # specs/sglang/slots.yaml:18
+            req_pool_indices=steps.copy(
+                view(registry.req_pool_indices, padded.requests),
+                "req_pool_indices",
+                live.req_pool_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:21
+            seq_lens=steps.copy(
+                view(registry.seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:24
+            seq_lens_cpu=steps.copy_present(
+                view(registry.seq_lens_cpu, padded.requests),
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:36
+            encoder_lens=None
+            if registry.encoder_lens is None
+            else steps.copy(
+                view(registry.encoder_lens, padded.requests),
+                "encoder_lens",
+                live.encoder_lens,
+                (rows.requests,),
                 present(config.max_source_positions),
-            )
-        # specs/sglang/slots.yaml:40
-        if views.mamba_track_indices is not None and mamba_track_indices is not None:
-            load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:43
-        if views.mamba_track_mask is not None and mamba_track_mask is not None:
-            load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:46
-        if views.ngram_column_starts is not None:
-            load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:49
-        if views.ngram_req_lens is not None:
-            load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:52
-        if views.ngram_out_column_starts is not None:
-            load_rows(views.ngram_out_column_starts, ngram_out_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:55
-        if views.ngram_out_req_lens is not None:
-            load_rows(views.ngram_out_req_lens, ngram_out_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:58
-        if views.ngram_skip_update is not None:
-            load_rows(views.ngram_skip_update, ngram_skip_update, rows.requests, None)
-        # specs/sglang/slots.yaml:61
-        if views.canary_request_ids is not None:
-            load_rows(views.canary_request_ids, canary_request_ids, rows.requests, 0)
-        # specs/sglang/slots.yaml:64
-        if views.canary_bootstrap_rooms is not None:
-            load_rows(views.canary_bootstrap_rooms, canary_bootstrap_rooms, rows.requests, -1)
-        # specs/sglang/slots.yaml:67
-        if views.dllm_input_state is not None and dllm_input_state is not None:
-            load_rows(views.dllm_input_state, dllm_input_state, rows.tokens, 0)
-        # specs/sglang/slots.yaml:70
-        # specs/sglang/slots.yaml:74
-        write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:77
-        write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:83
-        # specs/sglang/slots.yaml:86
-        if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
-            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.proxy_tokens, None)
-        # specs/sglang/slots.yaml:89
-        if views.pipeline_residual is not None and pipeline_residual is not None:
-            load_rows(views.pipeline_residual, pipeline_residual, rows.proxy_tokens, None)
-        # specs/sglang/slots.yaml:316
-        if views.num_token_non_padded is not None:
-            write_scalar(
-                views.num_token_non_padded,
+            ),
+            # specs/sglang/slots.yaml:40
+            mamba_track_indices=None
+            if registry.mamba_track_indices is None
+            else steps.copy_present(
+                view(registry.mamba_track_indices, padded.requests),
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:43
+            mamba_track_mask=None
+            if registry.mamba_track_mask is None
+            else steps.copy_present(
+                view(registry.mamba_track_mask, padded.requests),
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:46
+            ngram_column_starts=None
+            if registry.ngram_column_starts is None
+            else steps.copy(
+                view(registry.ngram_column_starts, padded.requests),
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:49
+            ngram_req_lens=None
+            if registry.ngram_req_lens is None
+            else steps.copy(
+                view(registry.ngram_req_lens, padded.requests),
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:52
+            ngram_out_column_starts=None
+            if registry.ngram_out_column_starts is None
+            else steps.copy(
+                view(registry.ngram_out_column_starts, padded.requests),
+                "ngram_out_column_starts",
+                live.ngram_out_column_starts,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:55
+            ngram_out_req_lens=None
+            if registry.ngram_out_req_lens is None
+            else steps.copy(
+                view(registry.ngram_out_req_lens, padded.requests),
+                "ngram_out_req_lens",
+                live.ngram_out_req_lens,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:58
+            ngram_skip_update=None
+            if registry.ngram_skip_update is None
+            else steps.copy(
+                view(registry.ngram_skip_update, padded.requests),
+                "ngram_skip_update",
+                live.ngram_skip_update,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:61
+            canary_request_ids=None
+            if registry.canary_request_ids is None
+            else steps.copy(
+                view(registry.canary_request_ids, padded.requests),
+                "request_ids",
+                live.request_ids,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:64
+            canary_bootstrap_rooms=None
+            if registry.canary_bootstrap_rooms is None
+            else steps.copy(
+                view(registry.canary_bootstrap_rooms, padded.requests),
+                "bootstrap_rooms",
+                live.bootstrap_rooms,
+                (rows.requests,),
+                -1,
+            ),
+            # specs/sglang/slots.yaml:67
+            dllm_input_state=None
+            if registry.dllm_input_state is None
+            else steps.copy_present(
+                view(registry.dllm_input_state, padded.tokens, config.hidden_size),
+                "dllm_input_state",
+                live.dllm_input_state,
+                (rows.tokens, config.hidden_size),
+                0,
+            ),
+            # specs/sglang/slots.yaml:70
+            aux_hidden_states=None
+            if registry.aux_hidden_states is None
+            else view(registry.aux_hidden_states, padded.tokens, present(config.draft_input_size)),
+            # specs/sglang/slots.yaml:74
+            global_num_tokens=steps.compute(
+                view(
+                    registry.global_num_tokens,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
+            ),
+            # specs/sglang/slots.yaml:77
+            global_num_tokens_for_logprob=steps.compute(
+                view(
+                    registry.global_num_tokens_for_logprob,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
+            ),
+            # specs/sglang/slots.yaml:83
+            graph_logits=None
+            if registry.graph_logits is None
+            else view(registry.graph_logits, padded.tokens, config.vocab_size),
+            # specs/sglang/slots.yaml:86
+            pipeline_hidden_states=None
+            if registry.pipeline_hidden_states is None
+            else steps.copy_present(
+                view(
+                    registry.pipeline_hidden_states,
+                    padded.proxy_tokens,
+                    config.hidden_size * config.residual_streams,
+                ),
+                "pipeline_hidden_states",
+                live.pipeline_hidden_states,
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+            ),
+            # specs/sglang/slots.yaml:89
+            pipeline_residual=None
+            if registry.pipeline_residual is None
+            else steps.copy_present(
+                view(registry.pipeline_residual, padded.proxy_tokens, config.hidden_size),
+                "pipeline_residual",
+                live.pipeline_residual,
+                (rows.proxy_tokens, config.hidden_size),
+            ),
+            # specs/sglang/slots.yaml:316
+            num_token_non_padded=None
+            if registry.num_token_non_padded is None
+            else steps.compute(
+                view(registry.num_token_non_padded, 1),
                 max(
                     0,
                     min(
@@ -5957,177 +6183,232 @@ class DecodeGraphTargetRunner:
                 )
                 if config.routes_shares
                 else rows.tokens,
-            )
-        # specs/sglang/slots.yaml:326
-        if views.first_num_token_non_padded is not None:
-            write_scalar(views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens))
-        # specs/sglang/slots.yaml:329
-        if views.second_num_token_non_padded is not None:
-            write_scalar(
-                views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
-            )
-        # specs/sglang/backends/dsa.yaml:15
-        # specs/sglang/backends/dsa.yaml:18
-        # specs/sglang/backends/dsa.yaml:20
-        # specs/sglang/backends/dsa.yaml:23
-        # specs/sglang/backends/flashinfer.yaml:16
-        # specs/sglang/backends/flashinfer.yaml:19
-        # specs/sglang/backends/flashinfer.yaml:21
-        # specs/sglang/backends/flashinfer.yaml:23
-        # specs/sglang/backends/flashinfer.yaml:26
-        # specs/sglang/backends/flashinfer.yaml:35
-        # specs/sglang/backends/flashinfer.yaml:38
-        # specs/sglang/backends/flashinfer.yaml:41
-        # specs/sglang/backends/flashinfer.yaml:45
-        # specs/sglang/backends/flashinfer.yaml:48
-        # specs/sglang/backends/hybrid_linear.yaml:8
-        # specs/sglang/backends/hybrid_linear.yaml:11
-        # specs/sglang/backends/hybrid_linear.yaml:13
-        # specs/sglang/backends/mla.yaml:19
-        # specs/sglang/backends/mla.yaml:22
-        # specs/sglang/backends/mla.yaml:30
-        # specs/sglang/backends/mla.yaml:33
-        # specs/sglang/backends/mla.yaml:34
-        # specs/sglang/backends/mla.yaml:37
-        # specs/sglang/backends/mla.yaml:40
-        # specs/sglang/backends/mla.yaml:48
-        # specs/sglang/backends/mla.yaml:51
-        # specs/sglang/backends/mla.yaml:54
-        # specs/sglang/backends/page_tables.yaml:20
-        # specs/sglang/backends/page_tables.yaml:22
-        # specs/sglang/backends/page_tables.yaml:25
-        # specs/sglang/backends/page_tables.yaml:28
-        # specs/sglang/backends/page_tables.yaml:30
-        # specs/sglang/backends/page_tables.yaml:33
-        # specs/sglang/backends/page_tables.yaml:35
-        # specs/sglang/backends/page_tables.yaml:38
-        # specs/sglang/backends/page_tables.yaml:65
-        # specs/sglang/backends/triton.yaml:11
-        # specs/sglang/backends/triton.yaml:14
-        # specs/sglang/backends/triton.yaml:17
-        # specs/sglang/backends/triton.yaml:19
-        # specs/sglang/backends/triton.yaml:27
-        # specs/sglang/backends/triton.yaml:31
-        # specs/sglang/backends/triton.yaml:35
-        # specs/sglang/backends/triton.yaml:39
-        # specs/sglang/backends/triton.yaml:59
-        # specs/sglang/backends/triton.yaml:62
-        batch = DecodeGraphTargetBatch(
-            mode=live.mode,
-            live_requests=rows.requests,
-            requests=padded.requests,
-            live_tokens=rows.tokens,
-            tokens=padded.tokens,
-            live_graph_requests=rows.graph_requests,
-            graph_requests=padded.graph_requests,
-            live_graph_tokens=rows.graph_tokens,
-            graph_tokens=padded.graph_tokens,
-            live_split_tokens=rows.split_tokens,
-            split_tokens=padded.split_tokens,
-            live_first_tokens=rows.first_tokens,
-            first_tokens=padded.first_tokens,
-            live_second_tokens=rows.second_tokens,
-            second_tokens=padded.second_tokens,
-            live_context_tokens=rows.context_tokens,
-            context_tokens=padded.context_tokens,
-            live_proxy_tokens=rows.proxy_tokens,
-            proxy_tokens=padded.proxy_tokens,
-            live_gathered_tokens=rows.gathered_tokens,
-            gathered_tokens=padded.gathered_tokens,
-            flashinfer_workspace=views.flashinfer_workspace,
-            graph_input_embeds=views.graph_input_embeds,
-            input_ids=views.input_ids if input_ids is not None else None,
-            positions=views.positions,
-            out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
-            mrope_positions=views.mrope_positions if mrope_positions is not None else None,
-            req_pool_indices=views.req_pool_indices,
-            seq_lens=views.seq_lens,
-            seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
-            encoder_lens=views.encoder_lens,
-            mamba_track_indices=views.mamba_track_indices
-            if mamba_track_indices is not None
-            else None,
-            mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
-            ngram_column_starts=views.ngram_column_starts,
-            ngram_req_lens=views.ngram_req_lens,
-            ngram_out_column_starts=views.ngram_out_column_starts,
-            ngram_out_req_lens=views.ngram_out_req_lens,
-            ngram_skip_update=views.ngram_skip_update,
-            canary_request_ids=views.canary_request_ids,
-            canary_bootstrap_rooms=views.canary_bootstrap_rooms,
-            dllm_input_state=views.dllm_input_state if dllm_input_state is not None else None,
-            aux_hidden_states=views.aux_hidden_states,
-            global_num_tokens=views.global_num_tokens,
-            global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
-            graph_logits=views.graph_logits,
-            pipeline_hidden_states=views.pipeline_hidden_states
-            if pipeline_hidden_states is not None
-            else None,
-            pipeline_residual=views.pipeline_residual if pipeline_residual is not None else None,
-            num_token_non_padded=views.num_token_non_padded,
-            first_num_token_non_padded=views.first_num_token_non_padded,
-            second_num_token_non_padded=views.second_num_token_non_padded,
-            dsa_page_table=views.dsa_page_table,
-            dsa_cache_seqlens=views.dsa_cache_seqlens,
-            dsa_kv_indptr=views.dsa_kv_indptr,
-            dsa_kv_indices=views.dsa_kv_indices,
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
-            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
-            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
-            flashinfer_kv_indices=views.flashinfer_kv_indices,
-            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
-            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
-            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
-            flashinfer_custom_mask=views.flashinfer_custom_mask,
-            linear_state_indices=views.linear_state_indices,
-            linear_query_start=views.linear_query_start,
-            linear_verify_indices=views.linear_verify_indices,
-            mla_kv_indptr=views.mla_kv_indptr,
-            mla_qo_indptr=views.mla_qo_indptr,
-            mla_kv_indices=views.mla_kv_indices,
-            mla_kv_lens=views.mla_kv_lens,
-            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
-            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
-            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
-            mla_block_table=views.mla_block_table,
-            mla_padded_q=views.mla_padded_q,
-            mla_unpadded_output=views.mla_unpadded_output,
-            page_table=views.page_table,
-            window_page_table=views.window_page_table,
-            encoder_page_table=views.encoder_page_table,
-            cache_seqlens=views.cache_seqlens,
-            cu_seqlens_q=views.cu_seqlens_q,
-            cu_seqlens_k=views.cu_seqlens_k,
-            scheduler_metadata=views.scheduler_metadata,
-            strided_indices=views.strided_indices,
-            all_token_page_table=views.all_token_page_table,
-            triton_kv_indptr=views.triton_kv_indptr,
-            triton_window_kv_indptr=views.triton_window_kv_indptr,
-            triton_qo_indptr=views.triton_qo_indptr,
-            triton_mask_indptr=views.triton_mask_indptr,
-            triton_kv_indices=views.triton_kv_indices,
-            triton_window_kv_indices=views.triton_window_kv_indices,
-            triton_window_cache_loc=views.triton_window_cache_loc,
-            triton_num_kv_splits=views.triton_num_kv_splits,
-            triton_attn_logits=views.triton_attn_logits,
-            triton_attn_lse=views.triton_attn_lse,
-            verify_mask=None,
-            custom_mask=None,
-            linear_next_token=None,
-            linear_next_sibling=None,
-            linear_parent=None,
-            tree_page_table=None,
-            tree_cache_seqlens=None,
-            tree_window_page_table=None,
+            ),
+            # specs/sglang/slots.yaml:326
+            first_num_token_non_padded=None
+            if registry.first_num_token_non_padded is None
+            else steps.compute(
+                view(registry.first_num_token_non_padded, 1), min(rows.tokens, padded.split_tokens)
+            ),
+            # specs/sglang/slots.yaml:329
+            second_num_token_non_padded=None
+            if registry.second_num_token_non_padded is None
+            else steps.compute(
+                view(registry.second_num_token_non_padded, 1),
+                max(rows.tokens - padded.split_tokens, 0),
+            ),
+            # specs/sglang/backends/dsa.yaml:15
+            dsa_page_table=None
+            if registry.dsa_page_table is None
+            else view(registry.dsa_page_table, padded.tokens, present(config.dsa_columns)),
+            # specs/sglang/backends/dsa.yaml:18
+            dsa_cache_seqlens=None
+            if registry.dsa_cache_seqlens is None
+            else view(registry.dsa_cache_seqlens, padded.tokens),
+            # specs/sglang/backends/dsa.yaml:20
+            dsa_kv_indptr=None
+            if registry.dsa_kv_indptr is None
+            else view(registry.dsa_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/dsa.yaml:23
+            dsa_kv_indices=None
+            if registry.dsa_kv_indices is None
+            else view(registry.dsa_kv_indices, padded.requests, present(config.dsa_index_topk)),
+            # specs/sglang/backends/flashinfer.yaml:16
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:19
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:21
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else view(registry.flashinfer_last_page_len, padded.requests),
+            # specs/sglang/backends/flashinfer.yaml:23
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:26
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:35
+            flashinfer_kv_indices=None
+            if registry.flashinfer_kv_indices is None
+            else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
+            # specs/sglang/backends/flashinfer.yaml:38
+            flashinfer_second_kv_indices=None
+            if registry.flashinfer_second_kv_indices is None
+            else view(
+                registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
+            ),
+            # specs/sglang/backends/flashinfer.yaml:41
+            flashinfer_window_cache_loc=None
+            if registry.flashinfer_window_cache_loc is None
+            else view(registry.flashinfer_window_cache_loc, padded.tokens),
+            # specs/sglang/backends/flashinfer.yaml:45
+            flashinfer_mask_indptr=None
+            if registry.flashinfer_mask_indptr is None
+            else view(registry.flashinfer_mask_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:48
+            flashinfer_custom_mask=None
+            if registry.flashinfer_custom_mask is None
+            else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
+            # specs/sglang/backends/hybrid_linear.yaml:8
+            linear_state_indices=None
+            if registry.linear_state_indices is None
+            else view(registry.linear_state_indices, padded.requests),
+            # specs/sglang/backends/hybrid_linear.yaml:11
+            linear_query_start=None
+            if registry.linear_query_start is None
+            else view(registry.linear_query_start, padded.requests + 1),
+            # specs/sglang/backends/hybrid_linear.yaml:13
+            linear_verify_indices=None
+            if registry.linear_verify_indices is None
+            else view(registry.linear_verify_indices, padded.requests),
+            # specs/sglang/backends/mla.yaml:19
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else view(registry.mla_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:22
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else view(registry.mla_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:30
+            mla_kv_indices=None
+            if registry.mla_kv_indices is None
+            else view(registry.mla_kv_indices, padded.requests, config.sequence_limit),
+            # specs/sglang/backends/mla.yaml:33
+            mla_kv_lens=None
+            if registry.mla_kv_lens is None
+            else view(registry.mla_kv_lens, padded.requests),
+            # specs/sglang/backends/mla.yaml:34
+            mla_kv_indptr_cpu=None
+            if registry.mla_kv_indptr_cpu is None
+            else view(registry.mla_kv_indptr_cpu, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:37
+            mla_qo_indptr_cpu=None
+            if registry.mla_qo_indptr_cpu is None
+            else view(registry.mla_qo_indptr_cpu, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:40
+            mla_kv_lens_cpu=None
+            if registry.mla_kv_lens_cpu is None
+            else view(registry.mla_kv_lens_cpu, padded.requests),
+            # specs/sglang/backends/mla.yaml:48
+            mla_block_table=None
+            if registry.mla_block_table is None
+            else view(registry.mla_block_table, padded.requests, config.mla_blocks),
+            # specs/sglang/backends/mla.yaml:51
+            mla_padded_q=None
+            if registry.mla_padded_q is None
+            else view(
+                registry.mla_padded_q,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_latent_size),
+            ),
+            # specs/sglang/backends/mla.yaml:54
+            mla_unpadded_output=None
+            if registry.mla_unpadded_output is None
+            else view(
+                registry.mla_unpadded_output,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_output_size),
+            ),
+            # specs/sglang/backends/page_tables.yaml:20
+            page_table=None
+            if registry.page_table is None
+            else view(registry.page_table, padded.requests, config.table_columns),
+            # specs/sglang/backends/page_tables.yaml:22
+            window_page_table=None
+            if registry.window_page_table is None
+            else view(registry.window_page_table, padded.requests, config.table_columns),
+            # specs/sglang/backends/page_tables.yaml:25
+            encoder_page_table=None
+            if registry.encoder_page_table is None
+            else view(
+                registry.encoder_page_table, padded.requests, present(config.max_source_positions)
+            ),
+            # specs/sglang/backends/page_tables.yaml:28
+            cache_seqlens=None
+            if registry.cache_seqlens is None
+            else view(registry.cache_seqlens, padded.requests),
+            # specs/sglang/backends/page_tables.yaml:30
+            cu_seqlens_q=None
+            if registry.cu_seqlens_q is None
+            else view(registry.cu_seqlens_q, padded.requests + 1),
+            # specs/sglang/backends/page_tables.yaml:33
+            cu_seqlens_k=None
+            if registry.cu_seqlens_k is None
+            else view(registry.cu_seqlens_k, padded.requests + 1),
+            # specs/sglang/backends/page_tables.yaml:35
+            scheduler_metadata=None
+            if registry.scheduler_metadata is None
+            else view(registry.scheduler_metadata, 4 * align_up(padded.requests, 4) + 1),
+            # specs/sglang/backends/page_tables.yaml:38
+            strided_indices=None
+            if registry.strided_indices is None
+            else view(registry.strided_indices, config.context_pages),
+            # specs/sglang/backends/page_tables.yaml:65
+            all_token_page_table=None
+            if registry.all_token_page_table is None
+            else view(registry.all_token_page_table, padded.tokens, config.table_columns),
+            # specs/sglang/backends/triton.yaml:11
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else view(registry.triton_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:14
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else view(registry.triton_window_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:17
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else view(registry.triton_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:19
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else view(registry.triton_mask_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:27
+            triton_kv_indices=None
+            if registry.triton_kv_indices is None
+            else view(registry.triton_kv_indices, padded.requests, config.sequence_limit),
+            # specs/sglang/backends/triton.yaml:31
+            triton_window_kv_indices=None
+            if registry.triton_window_kv_indices is None
+            else view(registry.triton_window_kv_indices, padded.tokens, config.sliding_window),
+            # specs/sglang/backends/triton.yaml:35
+            triton_window_cache_loc=None
+            if registry.triton_window_cache_loc is None
+            else view(registry.triton_window_cache_loc, padded.tokens),
+            # specs/sglang/backends/triton.yaml:39
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else view(registry.triton_num_kv_splits, padded.tokens),
+            # specs/sglang/backends/triton.yaml:59
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else view(
+                registry.triton_attn_logits,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
+            # specs/sglang/backends/triton.yaml:62
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else view(
+                registry.triton_attn_lse,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
             input_embeds=live.input_embeds,
         )
-        if self.debug.poison:
-            self._require_unpoisoned_idling(batch, mode)
-        if self.debug.canaries:
-            self.registry.regions.check_canaries()
-        return batch
+        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_idling(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
@@ -6686,264 +6967,244 @@ class DecodeGraphTargetRunner:
         if self.debug.values:
             self._check_values_target_verify(live, mode)
 
-    def _load_target_verify(
-        self, live: LiveBatch, extents: Extents, copy: bool
-    ) -> DecodeGraphTargetBatch:
+    def _plan_target_verify(
+        self, live: LiveBatch, extents: Extents
+    ) -> LoadPlan[DecodeGraphTargetBatch]:
         """The slots of target_verify."""
         config = self.config
-        mode = live.mode.value
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
-        input_ids = live.input_ids
-        positions = live.positions
-        out_cache_loc = live.out_cache_loc
-        mrope_positions = live.mrope_positions
-        req_pool_indices = live.req_pool_indices
-        seq_lens = live.seq_lens
-        seq_lens_cpu = live.seq_lens_cpu
-        encoder_lens = None if views.encoder_lens is None else live.encoder_lens
-        mamba_track_indices = (
-            None if views.mamba_track_indices is None else live.mamba_track_indices
-        )
-        mamba_track_mask = None if views.mamba_track_mask is None else live.mamba_track_mask
-        ngram_column_starts = (
-            None if views.ngram_column_starts is None else live.ngram_column_starts
-        )
-        ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
-        ngram_out_column_starts = (
-            None if views.ngram_out_column_starts is None else live.ngram_out_column_starts
-        )
-        ngram_out_req_lens = None if views.ngram_out_req_lens is None else live.ngram_out_req_lens
-        ngram_skip_update = None if views.ngram_skip_update is None else live.ngram_skip_update
-        canary_request_ids = None if views.canary_request_ids is None else live.request_ids
-        canary_bootstrap_rooms = (
-            None if views.canary_bootstrap_rooms is None else live.bootstrap_rooms
-        )
-        dllm_input_state = None if views.dllm_input_state is None else live.dllm_input_state
-        pipeline_hidden_states = (
-            None if views.pipeline_hidden_states is None else live.pipeline_hidden_states
-        )
-        pipeline_residual = None if views.pipeline_residual is None else live.pipeline_residual
-        if not copy:
-            if rows.brought != padded.brought:
-                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
-                raise BatchError(
-                    "U716",
-                    mode,
-                    "copy=False",
-                    problem,
-                    place="specs/sglang/runners/decode_graph.yaml:1",
-                )
-            return DecodeGraphTargetBatch(
-                mode=live.mode,
-                live_requests=rows.requests,
-                requests=padded.requests,
-                live_tokens=rows.tokens,
-                tokens=padded.tokens,
-                live_graph_requests=rows.graph_requests,
-                graph_requests=padded.graph_requests,
-                live_graph_tokens=rows.graph_tokens,
-                graph_tokens=padded.graph_tokens,
-                live_split_tokens=rows.split_tokens,
-                split_tokens=padded.split_tokens,
-                live_first_tokens=rows.first_tokens,
-                first_tokens=padded.first_tokens,
-                live_second_tokens=rows.second_tokens,
-                second_tokens=padded.second_tokens,
-                live_context_tokens=rows.context_tokens,
-                context_tokens=padded.context_tokens,
-                live_proxy_tokens=rows.proxy_tokens,
-                proxy_tokens=padded.proxy_tokens,
-                live_gathered_tokens=rows.gathered_tokens,
-                gathered_tokens=padded.gathered_tokens,
-                flashinfer_workspace=views.flashinfer_workspace,
-                graph_input_embeds=views.graph_input_embeds,
-                verify_mask=views.verify_mask,
-                input_ids=input_ids,
-                positions=positions,
-                out_cache_loc=out_cache_loc,
-                mrope_positions=mrope_positions,
-                req_pool_indices=req_pool_indices,
-                seq_lens=seq_lens,
-                seq_lens_cpu=seq_lens_cpu,
-                encoder_lens=encoder_lens,
-                mamba_track_indices=mamba_track_indices,
-                mamba_track_mask=mamba_track_mask,
-                ngram_column_starts=ngram_column_starts,
-                ngram_req_lens=ngram_req_lens,
-                ngram_out_column_starts=ngram_out_column_starts,
-                ngram_out_req_lens=ngram_out_req_lens,
-                ngram_skip_update=ngram_skip_update,
-                canary_request_ids=canary_request_ids,
-                canary_bootstrap_rooms=canary_bootstrap_rooms,
-                dllm_input_state=dllm_input_state,
-                aux_hidden_states=views.aux_hidden_states,
-                global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
-                global_num_tokens_for_logprob=torch.full_like(
-                    views.global_num_tokens_for_logprob, padded.tokens
-                ),
-                graph_logits=views.graph_logits,
-                pipeline_hidden_states=pipeline_hidden_states,
-                pipeline_residual=pipeline_residual,
-                num_token_non_padded=None
-                if views.num_token_non_padded is None
-                else torch.full_like(
-                    views.num_token_non_padded,
-                    max(
-                        0,
-                        min(
-                            rows.tokens
-                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                            padded.tokens // config.attn_tp_size,
-                        ),
-                    )
-                    if config.routes_shares
-                    else rows.tokens,
-                ),
-                first_num_token_non_padded=None
-                if views.first_num_token_non_padded is None
-                else torch.full_like(
-                    views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens)
-                ),
-                second_num_token_non_padded=None
-                if views.second_num_token_non_padded is None
-                else torch.full_like(
-                    views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
-                ),
-                dsa_page_table=views.dsa_page_table,
-                dsa_cache_seqlens=views.dsa_cache_seqlens,
-                dsa_kv_indptr=views.dsa_kv_indptr,
-                dsa_kv_indices=views.dsa_kv_indices,
-                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-                flashinfer_last_page_len=views.flashinfer_last_page_len,
-                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
-                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
-                flashinfer_kv_indices=views.flashinfer_kv_indices,
-                flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
-                flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
-                flashinfer_mask_indptr=views.flashinfer_mask_indptr,
-                flashinfer_custom_mask=views.flashinfer_custom_mask,
-                linear_state_indices=views.linear_state_indices,
-                linear_query_start=views.linear_query_start,
-                linear_verify_indices=views.linear_verify_indices,
-                linear_next_token=views.linear_next_token,
-                linear_next_sibling=views.linear_next_sibling,
-                linear_parent=views.linear_parent,
-                mla_kv_indptr=views.mla_kv_indptr,
-                mla_qo_indptr=views.mla_qo_indptr,
-                mla_kv_indices=views.mla_kv_indices,
-                mla_kv_lens=views.mla_kv_lens,
-                mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
-                mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
-                mla_kv_lens_cpu=views.mla_kv_lens_cpu,
-                mla_block_table=views.mla_block_table,
-                mla_padded_q=views.mla_padded_q,
-                mla_unpadded_output=views.mla_unpadded_output,
-                page_table=views.page_table,
-                window_page_table=views.window_page_table,
-                encoder_page_table=views.encoder_page_table,
-                cache_seqlens=views.cache_seqlens,
-                cu_seqlens_q=views.cu_seqlens_q,
-                cu_seqlens_k=views.cu_seqlens_k,
-                scheduler_metadata=views.scheduler_metadata,
-                strided_indices=views.strided_indices,
-                tree_page_table=views.tree_page_table,
-                tree_cache_seqlens=views.tree_cache_seqlens,
-                tree_window_page_table=views.tree_window_page_table,
-                all_token_page_table=views.all_token_page_table,
-                triton_kv_indptr=views.triton_kv_indptr,
-                triton_window_kv_indptr=views.triton_window_kv_indptr,
-                triton_qo_indptr=views.triton_qo_indptr,
-                triton_mask_indptr=views.triton_mask_indptr,
-                triton_kv_indices=views.triton_kv_indices,
-                triton_window_kv_indices=views.triton_window_kv_indices,
-                triton_window_cache_loc=views.triton_window_cache_loc,
-                triton_num_kv_splits=views.triton_num_kv_splits,
-                triton_attn_logits=views.triton_attn_logits,
-                triton_attn_lse=views.triton_attn_lse,
-                custom_mask=None,
-                input_embeds=live.input_embeds,
-            )
-        if self.debug.claims:
-            self.registry.regions.claim()
-        if self.debug.poison:
-            self._poison_target_verify(live)
-        # specs/sglang/backends/flashinfer.yaml:67
-        # specs/sglang/backends/prepared.yaml:3
-        # specs/sglang/backends/sequences.yaml:31
-        # specs/sglang/slots.yaml:3
-        if input_ids is not None:
-            load_rows(views.input_ids, input_ids, rows.tokens, 0)
-        # specs/sglang/slots.yaml:6
-        load_rows(views.positions, positions, rows.tokens, 0)
-        # specs/sglang/slots.yaml:9
-        if out_cache_loc is not None:
-            load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:15
-        if mrope_positions is not None:
-            load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:18
-        load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:21
-        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:24
-        if seq_lens_cpu is not None:
-            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:36
-        if views.encoder_lens is not None:
-            load_rows(
-                views.encoder_lens,
-                encoder_lens,
-                rows.requests,
+        registry = self.registry
+        view = self._views.of
+        steps = LoadSteps()
+        batch = DecodeGraphTargetBatch(
+            mode=live.mode,
+            live=rows,
+            padded=padded,
+            # specs/sglang/backends/flashinfer.yaml:67
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
+            # specs/sglang/backends/prepared.yaml:3
+            graph_input_embeds=None
+            if registry.graph_input_embeds is None
+            else view(registry.graph_input_embeds, padded.tokens, config.hidden_size),
+            # specs/sglang/backends/sequences.yaml:31
+            verify_mask=None
+            if registry.verify_mask is None
+            else view(
+                registry.verify_mask, padded.requests * config.target_width * config.mask_width
+            ),
+            # specs/sglang/slots.yaml:3
+            input_ids=steps.copy_present(
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:6
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:9
+            out_cache_loc=steps.copy_present(
+                view(registry.out_cache_loc, padded.tokens),
+                "out_cache_loc",
+                live.out_cache_loc,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:15
+            mrope_positions=steps.copy_present(
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
+            ),
+            # specs/sglang/slots.yaml:18
+            req_pool_indices=steps.copy(
+                view(registry.req_pool_indices, padded.requests),
+                "req_pool_indices",
+                live.req_pool_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:21
+            seq_lens=steps.copy(
+                view(registry.seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:24
+            seq_lens_cpu=steps.copy_present(
+                view(registry.seq_lens_cpu, padded.requests),
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:36
+            encoder_lens=None
+            if registry.encoder_lens is None
+            else steps.copy(
+                view(registry.encoder_lens, padded.requests),
+                "encoder_lens",
+                live.encoder_lens,
+                (rows.requests,),
                 present(config.max_source_positions),
-            )
-        # specs/sglang/slots.yaml:40
-        if views.mamba_track_indices is not None and mamba_track_indices is not None:
-            load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:43
-        if views.mamba_track_mask is not None and mamba_track_mask is not None:
-            load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:46
-        if views.ngram_column_starts is not None:
-            load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:49
-        if views.ngram_req_lens is not None:
-            load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:52
-        if views.ngram_out_column_starts is not None:
-            load_rows(views.ngram_out_column_starts, ngram_out_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:55
-        if views.ngram_out_req_lens is not None:
-            load_rows(views.ngram_out_req_lens, ngram_out_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:58
-        if views.ngram_skip_update is not None:
-            load_rows(views.ngram_skip_update, ngram_skip_update, rows.requests, None)
-        # specs/sglang/slots.yaml:61
-        if views.canary_request_ids is not None:
-            load_rows(views.canary_request_ids, canary_request_ids, rows.requests, 0)
-        # specs/sglang/slots.yaml:64
-        if views.canary_bootstrap_rooms is not None:
-            load_rows(views.canary_bootstrap_rooms, canary_bootstrap_rooms, rows.requests, -1)
-        # specs/sglang/slots.yaml:67
-        if views.dllm_input_state is not None and dllm_input_state is not None:
-            load_rows(views.dllm_input_state, dllm_input_state, rows.tokens, None)
-        # specs/sglang/slots.yaml:70
-        # specs/sglang/slots.yaml:74
-        write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:77
-        write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:83
-        # specs/sglang/slots.yaml:86
-        if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
-            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.proxy_tokens, None)
-        # specs/sglang/slots.yaml:89
-        if views.pipeline_residual is not None and pipeline_residual is not None:
-            load_rows(views.pipeline_residual, pipeline_residual, rows.proxy_tokens, None)
-        # specs/sglang/slots.yaml:316
-        if views.num_token_non_padded is not None:
-            write_scalar(
-                views.num_token_non_padded,
+            ),
+            # specs/sglang/slots.yaml:40
+            mamba_track_indices=None
+            if registry.mamba_track_indices is None
+            else steps.copy_present(
+                view(registry.mamba_track_indices, padded.requests),
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:43
+            mamba_track_mask=None
+            if registry.mamba_track_mask is None
+            else steps.copy_present(
+                view(registry.mamba_track_mask, padded.requests),
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:46
+            ngram_column_starts=None
+            if registry.ngram_column_starts is None
+            else steps.copy(
+                view(registry.ngram_column_starts, padded.requests),
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:49
+            ngram_req_lens=None
+            if registry.ngram_req_lens is None
+            else steps.copy(
+                view(registry.ngram_req_lens, padded.requests),
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:52
+            ngram_out_column_starts=None
+            if registry.ngram_out_column_starts is None
+            else steps.copy(
+                view(registry.ngram_out_column_starts, padded.requests),
+                "ngram_out_column_starts",
+                live.ngram_out_column_starts,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:55
+            ngram_out_req_lens=None
+            if registry.ngram_out_req_lens is None
+            else steps.copy(
+                view(registry.ngram_out_req_lens, padded.requests),
+                "ngram_out_req_lens",
+                live.ngram_out_req_lens,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:58
+            ngram_skip_update=None
+            if registry.ngram_skip_update is None
+            else steps.copy(
+                view(registry.ngram_skip_update, padded.requests),
+                "ngram_skip_update",
+                live.ngram_skip_update,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:61
+            canary_request_ids=None
+            if registry.canary_request_ids is None
+            else steps.copy(
+                view(registry.canary_request_ids, padded.requests),
+                "request_ids",
+                live.request_ids,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:64
+            canary_bootstrap_rooms=None
+            if registry.canary_bootstrap_rooms is None
+            else steps.copy(
+                view(registry.canary_bootstrap_rooms, padded.requests),
+                "bootstrap_rooms",
+                live.bootstrap_rooms,
+                (rows.requests,),
+                -1,
+            ),
+            # specs/sglang/slots.yaml:67
+            dllm_input_state=None
+            if registry.dllm_input_state is None
+            else steps.copy_present(
+                view(registry.dllm_input_state, padded.tokens, config.hidden_size),
+                "dllm_input_state",
+                live.dllm_input_state,
+                (rows.tokens, config.hidden_size),
+            ),
+            # specs/sglang/slots.yaml:70
+            aux_hidden_states=None
+            if registry.aux_hidden_states is None
+            else view(registry.aux_hidden_states, padded.tokens, present(config.draft_input_size)),
+            # specs/sglang/slots.yaml:74
+            global_num_tokens=steps.compute(
+                view(
+                    registry.global_num_tokens,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
+            ),
+            # specs/sglang/slots.yaml:77
+            global_num_tokens_for_logprob=steps.compute(
+                view(
+                    registry.global_num_tokens_for_logprob,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
+            ),
+            # specs/sglang/slots.yaml:83
+            graph_logits=None
+            if registry.graph_logits is None
+            else view(registry.graph_logits, padded.tokens, config.vocab_size),
+            # specs/sglang/slots.yaml:86
+            pipeline_hidden_states=None
+            if registry.pipeline_hidden_states is None
+            else steps.copy_present(
+                view(
+                    registry.pipeline_hidden_states,
+                    padded.proxy_tokens,
+                    config.hidden_size * config.residual_streams,
+                ),
+                "pipeline_hidden_states",
+                live.pipeline_hidden_states,
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+            ),
+            # specs/sglang/slots.yaml:89
+            pipeline_residual=None
+            if registry.pipeline_residual is None
+            else steps.copy_present(
+                view(registry.pipeline_residual, padded.proxy_tokens, config.hidden_size),
+                "pipeline_residual",
+                live.pipeline_residual,
+                (rows.proxy_tokens, config.hidden_size),
+            ),
+            # specs/sglang/slots.yaml:316
+            num_token_non_padded=None
+            if registry.num_token_non_padded is None
+            else steps.compute(
+                view(registry.num_token_non_padded, 1),
                 max(
                     0,
                     min(
@@ -6953,183 +7214,260 @@ class DecodeGraphTargetRunner:
                 )
                 if config.routes_shares
                 else rows.tokens,
-            )
-        # specs/sglang/slots.yaml:326
-        if views.first_num_token_non_padded is not None:
-            write_scalar(views.first_num_token_non_padded, min(rows.tokens, padded.split_tokens))
-        # specs/sglang/slots.yaml:329
-        if views.second_num_token_non_padded is not None:
-            write_scalar(
-                views.second_num_token_non_padded, max(rows.tokens - padded.split_tokens, 0)
-            )
-        # specs/sglang/backends/dsa.yaml:15
-        # specs/sglang/backends/dsa.yaml:18
-        # specs/sglang/backends/dsa.yaml:20
-        # specs/sglang/backends/dsa.yaml:23
-        # specs/sglang/backends/flashinfer.yaml:16
-        # specs/sglang/backends/flashinfer.yaml:19
-        # specs/sglang/backends/flashinfer.yaml:21
-        # specs/sglang/backends/flashinfer.yaml:23
-        # specs/sglang/backends/flashinfer.yaml:26
-        # specs/sglang/backends/flashinfer.yaml:35
-        # specs/sglang/backends/flashinfer.yaml:38
-        # specs/sglang/backends/flashinfer.yaml:41
-        # specs/sglang/backends/flashinfer.yaml:45
-        # specs/sglang/backends/flashinfer.yaml:48
-        # specs/sglang/backends/hybrid_linear.yaml:8
-        # specs/sglang/backends/hybrid_linear.yaml:11
-        # specs/sglang/backends/hybrid_linear.yaml:13
-        # specs/sglang/backends/hybrid_linear.yaml:23
-        # specs/sglang/backends/hybrid_linear.yaml:26
-        # specs/sglang/backends/hybrid_linear.yaml:29
-        # specs/sglang/backends/mla.yaml:19
-        # specs/sglang/backends/mla.yaml:22
-        # specs/sglang/backends/mla.yaml:30
-        # specs/sglang/backends/mla.yaml:33
-        # specs/sglang/backends/mla.yaml:34
-        # specs/sglang/backends/mla.yaml:37
-        # specs/sglang/backends/mla.yaml:40
-        # specs/sglang/backends/mla.yaml:48
-        # specs/sglang/backends/mla.yaml:51
-        # specs/sglang/backends/mla.yaml:54
-        # specs/sglang/backends/page_tables.yaml:20
-        # specs/sglang/backends/page_tables.yaml:22
-        # specs/sglang/backends/page_tables.yaml:25
-        # specs/sglang/backends/page_tables.yaml:28
-        # specs/sglang/backends/page_tables.yaml:30
-        # specs/sglang/backends/page_tables.yaml:33
-        # specs/sglang/backends/page_tables.yaml:35
-        # specs/sglang/backends/page_tables.yaml:38
-        # specs/sglang/backends/page_tables.yaml:49
-        # specs/sglang/backends/page_tables.yaml:52
-        # specs/sglang/backends/page_tables.yaml:55
-        # specs/sglang/backends/page_tables.yaml:65
-        # specs/sglang/backends/triton.yaml:11
-        # specs/sglang/backends/triton.yaml:14
-        # specs/sglang/backends/triton.yaml:17
-        # specs/sglang/backends/triton.yaml:19
-        # specs/sglang/backends/triton.yaml:27
-        # specs/sglang/backends/triton.yaml:31
-        # specs/sglang/backends/triton.yaml:35
-        # specs/sglang/backends/triton.yaml:39
-        # specs/sglang/backends/triton.yaml:59
-        # specs/sglang/backends/triton.yaml:62
-        batch = DecodeGraphTargetBatch(
-            mode=live.mode,
-            live_requests=rows.requests,
-            requests=padded.requests,
-            live_tokens=rows.tokens,
-            tokens=padded.tokens,
-            live_graph_requests=rows.graph_requests,
-            graph_requests=padded.graph_requests,
-            live_graph_tokens=rows.graph_tokens,
-            graph_tokens=padded.graph_tokens,
-            live_split_tokens=rows.split_tokens,
-            split_tokens=padded.split_tokens,
-            live_first_tokens=rows.first_tokens,
-            first_tokens=padded.first_tokens,
-            live_second_tokens=rows.second_tokens,
-            second_tokens=padded.second_tokens,
-            live_context_tokens=rows.context_tokens,
-            context_tokens=padded.context_tokens,
-            live_proxy_tokens=rows.proxy_tokens,
-            proxy_tokens=padded.proxy_tokens,
-            live_gathered_tokens=rows.gathered_tokens,
-            gathered_tokens=padded.gathered_tokens,
-            flashinfer_workspace=views.flashinfer_workspace,
-            graph_input_embeds=views.graph_input_embeds,
-            verify_mask=views.verify_mask,
-            input_ids=views.input_ids if input_ids is not None else None,
-            positions=views.positions,
-            out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
-            mrope_positions=views.mrope_positions if mrope_positions is not None else None,
-            req_pool_indices=views.req_pool_indices,
-            seq_lens=views.seq_lens,
-            seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
-            encoder_lens=views.encoder_lens,
-            mamba_track_indices=views.mamba_track_indices
-            if mamba_track_indices is not None
-            else None,
-            mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
-            ngram_column_starts=views.ngram_column_starts,
-            ngram_req_lens=views.ngram_req_lens,
-            ngram_out_column_starts=views.ngram_out_column_starts,
-            ngram_out_req_lens=views.ngram_out_req_lens,
-            ngram_skip_update=views.ngram_skip_update,
-            canary_request_ids=views.canary_request_ids,
-            canary_bootstrap_rooms=views.canary_bootstrap_rooms,
-            dllm_input_state=views.dllm_input_state if dllm_input_state is not None else None,
-            aux_hidden_states=views.aux_hidden_states,
-            global_num_tokens=views.global_num_tokens,
-            global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
-            graph_logits=views.graph_logits,
-            pipeline_hidden_states=views.pipeline_hidden_states
-            if pipeline_hidden_states is not None
-            else None,
-            pipeline_residual=views.pipeline_residual if pipeline_residual is not None else None,
-            num_token_non_padded=views.num_token_non_padded,
-            first_num_token_non_padded=views.first_num_token_non_padded,
-            second_num_token_non_padded=views.second_num_token_non_padded,
-            dsa_page_table=views.dsa_page_table,
-            dsa_cache_seqlens=views.dsa_cache_seqlens,
-            dsa_kv_indptr=views.dsa_kv_indptr,
-            dsa_kv_indices=views.dsa_kv_indices,
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
-            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
-            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
-            flashinfer_kv_indices=views.flashinfer_kv_indices,
-            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
-            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
-            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
-            flashinfer_custom_mask=views.flashinfer_custom_mask,
-            linear_state_indices=views.linear_state_indices,
-            linear_query_start=views.linear_query_start,
-            linear_verify_indices=views.linear_verify_indices,
-            linear_next_token=views.linear_next_token,
-            linear_next_sibling=views.linear_next_sibling,
-            linear_parent=views.linear_parent,
-            mla_kv_indptr=views.mla_kv_indptr,
-            mla_qo_indptr=views.mla_qo_indptr,
-            mla_kv_indices=views.mla_kv_indices,
-            mla_kv_lens=views.mla_kv_lens,
-            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
-            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
-            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
-            mla_block_table=views.mla_block_table,
-            mla_padded_q=views.mla_padded_q,
-            mla_unpadded_output=views.mla_unpadded_output,
-            page_table=views.page_table,
-            window_page_table=views.window_page_table,
-            encoder_page_table=views.encoder_page_table,
-            cache_seqlens=views.cache_seqlens,
-            cu_seqlens_q=views.cu_seqlens_q,
-            cu_seqlens_k=views.cu_seqlens_k,
-            scheduler_metadata=views.scheduler_metadata,
-            strided_indices=views.strided_indices,
-            tree_page_table=views.tree_page_table,
-            tree_cache_seqlens=views.tree_cache_seqlens,
-            tree_window_page_table=views.tree_window_page_table,
-            all_token_page_table=views.all_token_page_table,
-            triton_kv_indptr=views.triton_kv_indptr,
-            triton_window_kv_indptr=views.triton_window_kv_indptr,
-            triton_qo_indptr=views.triton_qo_indptr,
-            triton_mask_indptr=views.triton_mask_indptr,
-            triton_kv_indices=views.triton_kv_indices,
-            triton_window_kv_indices=views.triton_window_kv_indices,
-            triton_window_cache_loc=views.triton_window_cache_loc,
-            triton_num_kv_splits=views.triton_num_kv_splits,
-            triton_attn_logits=views.triton_attn_logits,
-            triton_attn_lse=views.triton_attn_lse,
-            custom_mask=None,
+            ),
+            # specs/sglang/slots.yaml:326
+            first_num_token_non_padded=None
+            if registry.first_num_token_non_padded is None
+            else steps.compute(
+                view(registry.first_num_token_non_padded, 1), min(rows.tokens, padded.split_tokens)
+            ),
+            # specs/sglang/slots.yaml:329
+            second_num_token_non_padded=None
+            if registry.second_num_token_non_padded is None
+            else steps.compute(
+                view(registry.second_num_token_non_padded, 1),
+                max(rows.tokens - padded.split_tokens, 0),
+            ),
+            # specs/sglang/backends/dsa.yaml:15
+            dsa_page_table=None
+            if registry.dsa_page_table is None
+            else view(registry.dsa_page_table, padded.tokens, present(config.dsa_columns)),
+            # specs/sglang/backends/dsa.yaml:18
+            dsa_cache_seqlens=None
+            if registry.dsa_cache_seqlens is None
+            else view(registry.dsa_cache_seqlens, padded.tokens),
+            # specs/sglang/backends/dsa.yaml:20
+            dsa_kv_indptr=None
+            if registry.dsa_kv_indptr is None
+            else view(registry.dsa_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/dsa.yaml:23
+            dsa_kv_indices=None
+            if registry.dsa_kv_indices is None
+            else view(registry.dsa_kv_indices, padded.requests, present(config.dsa_index_topk)),
+            # specs/sglang/backends/flashinfer.yaml:16
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:19
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:21
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else view(registry.flashinfer_last_page_len, padded.requests),
+            # specs/sglang/backends/flashinfer.yaml:23
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:26
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:35
+            flashinfer_kv_indices=None
+            if registry.flashinfer_kv_indices is None
+            else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
+            # specs/sglang/backends/flashinfer.yaml:38
+            flashinfer_second_kv_indices=None
+            if registry.flashinfer_second_kv_indices is None
+            else view(
+                registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
+            ),
+            # specs/sglang/backends/flashinfer.yaml:41
+            flashinfer_window_cache_loc=None
+            if registry.flashinfer_window_cache_loc is None
+            else view(registry.flashinfer_window_cache_loc, padded.tokens),
+            # specs/sglang/backends/flashinfer.yaml:45
+            flashinfer_mask_indptr=None
+            if registry.flashinfer_mask_indptr is None
+            else view(registry.flashinfer_mask_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:48
+            flashinfer_custom_mask=None
+            if registry.flashinfer_custom_mask is None
+            else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
+            # specs/sglang/backends/hybrid_linear.yaml:8
+            linear_state_indices=None
+            if registry.linear_state_indices is None
+            else view(registry.linear_state_indices, padded.requests),
+            # specs/sglang/backends/hybrid_linear.yaml:11
+            linear_query_start=None
+            if registry.linear_query_start is None
+            else view(registry.linear_query_start, padded.requests + 1),
+            # specs/sglang/backends/hybrid_linear.yaml:13
+            linear_verify_indices=None
+            if registry.linear_verify_indices is None
+            else view(registry.linear_verify_indices, padded.requests),
+            # specs/sglang/backends/hybrid_linear.yaml:23
+            linear_next_token=None
+            if registry.linear_next_token is None
+            else view(registry.linear_next_token, padded.requests, config.target_width),
+            # specs/sglang/backends/hybrid_linear.yaml:26
+            linear_next_sibling=None
+            if registry.linear_next_sibling is None
+            else view(registry.linear_next_sibling, padded.requests, config.target_width),
+            # specs/sglang/backends/hybrid_linear.yaml:29
+            linear_parent=None
+            if registry.linear_parent is None
+            else view(registry.linear_parent, padded.requests, config.target_width),
+            # specs/sglang/backends/mla.yaml:19
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else view(registry.mla_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:22
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else view(registry.mla_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:30
+            mla_kv_indices=None
+            if registry.mla_kv_indices is None
+            else view(registry.mla_kv_indices, padded.requests, config.sequence_limit),
+            # specs/sglang/backends/mla.yaml:33
+            mla_kv_lens=None
+            if registry.mla_kv_lens is None
+            else view(registry.mla_kv_lens, padded.requests),
+            # specs/sglang/backends/mla.yaml:34
+            mla_kv_indptr_cpu=None
+            if registry.mla_kv_indptr_cpu is None
+            else view(registry.mla_kv_indptr_cpu, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:37
+            mla_qo_indptr_cpu=None
+            if registry.mla_qo_indptr_cpu is None
+            else view(registry.mla_qo_indptr_cpu, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:40
+            mla_kv_lens_cpu=None
+            if registry.mla_kv_lens_cpu is None
+            else view(registry.mla_kv_lens_cpu, padded.requests),
+            # specs/sglang/backends/mla.yaml:48
+            mla_block_table=None
+            if registry.mla_block_table is None
+            else view(registry.mla_block_table, padded.requests, config.mla_blocks),
+            # specs/sglang/backends/mla.yaml:51
+            mla_padded_q=None
+            if registry.mla_padded_q is None
+            else view(
+                registry.mla_padded_q,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_latent_size),
+            ),
+            # specs/sglang/backends/mla.yaml:54
+            mla_unpadded_output=None
+            if registry.mla_unpadded_output is None
+            else view(
+                registry.mla_unpadded_output,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_output_size),
+            ),
+            # specs/sglang/backends/page_tables.yaml:20
+            page_table=None
+            if registry.page_table is None
+            else view(registry.page_table, padded.requests, config.table_columns),
+            # specs/sglang/backends/page_tables.yaml:22
+            window_page_table=None
+            if registry.window_page_table is None
+            else view(registry.window_page_table, padded.requests, config.table_columns),
+            # specs/sglang/backends/page_tables.yaml:25
+            encoder_page_table=None
+            if registry.encoder_page_table is None
+            else view(
+                registry.encoder_page_table, padded.requests, present(config.max_source_positions)
+            ),
+            # specs/sglang/backends/page_tables.yaml:28
+            cache_seqlens=None
+            if registry.cache_seqlens is None
+            else view(registry.cache_seqlens, padded.requests),
+            # specs/sglang/backends/page_tables.yaml:30
+            cu_seqlens_q=None
+            if registry.cu_seqlens_q is None
+            else view(registry.cu_seqlens_q, padded.requests + 1),
+            # specs/sglang/backends/page_tables.yaml:33
+            cu_seqlens_k=None
+            if registry.cu_seqlens_k is None
+            else view(registry.cu_seqlens_k, padded.requests + 1),
+            # specs/sglang/backends/page_tables.yaml:35
+            scheduler_metadata=None
+            if registry.scheduler_metadata is None
+            else view(registry.scheduler_metadata, 4 * align_up(padded.requests, 4) + 1),
+            # specs/sglang/backends/page_tables.yaml:38
+            strided_indices=None
+            if registry.strided_indices is None
+            else view(registry.strided_indices, config.context_pages),
+            # specs/sglang/backends/page_tables.yaml:49
+            tree_page_table=None
+            if registry.tree_page_table is None
+            else view(registry.tree_page_table, padded.tokens, config.target_width),
+            # specs/sglang/backends/page_tables.yaml:52
+            tree_cache_seqlens=None
+            if registry.tree_cache_seqlens is None
+            else view(registry.tree_cache_seqlens, padded.tokens),
+            # specs/sglang/backends/page_tables.yaml:55
+            tree_window_page_table=None
+            if registry.tree_window_page_table is None
+            else view(
+                registry.tree_window_page_table,
+                padded.tokens,
+                config.context_length + config.target_width,
+            ),
+            # specs/sglang/backends/page_tables.yaml:65
+            all_token_page_table=None
+            if registry.all_token_page_table is None
+            else view(registry.all_token_page_table, padded.tokens, config.table_columns),
+            # specs/sglang/backends/triton.yaml:11
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else view(registry.triton_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:14
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else view(registry.triton_window_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:17
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else view(registry.triton_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:19
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else view(registry.triton_mask_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:27
+            triton_kv_indices=None
+            if registry.triton_kv_indices is None
+            else view(registry.triton_kv_indices, padded.requests, config.sequence_limit),
+            # specs/sglang/backends/triton.yaml:31
+            triton_window_kv_indices=None
+            if registry.triton_window_kv_indices is None
+            else view(registry.triton_window_kv_indices, padded.tokens, config.sliding_window),
+            # specs/sglang/backends/triton.yaml:35
+            triton_window_cache_loc=None
+            if registry.triton_window_cache_loc is None
+            else view(registry.triton_window_cache_loc, padded.tokens),
+            # specs/sglang/backends/triton.yaml:39
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else view(registry.triton_num_kv_splits, padded.tokens),
+            # specs/sglang/backends/triton.yaml:59
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else view(
+                registry.triton_attn_logits,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
+            # specs/sglang/backends/triton.yaml:62
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else view(
+                registry.triton_attn_lse,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
             input_embeds=live.input_embeds,
         )
-        if self.debug.poison:
-            self._require_unpoisoned_target_verify(batch, mode)
-        if self.debug.canaries:
-            self.registry.regions.check_canaries()
-        return batch
+        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_target_verify(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""

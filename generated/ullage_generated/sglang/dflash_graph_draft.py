@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Hashable, Mapping
+from typing import Final, TypeVar
 
 import torch
 
@@ -20,6 +21,7 @@ from ullage_runtime.checks import (
     whole_number,
 )
 from ullage_runtime.configuration import present
+from ullage_runtime.cuda.writer import writer_for
 from ullage_runtime.debug import (
     DebugOptions,
     poison_around,
@@ -27,21 +29,22 @@ from ullage_runtime.debug import (
     require_unpoisoned,
 )
 from ullage_runtime.errors import BatchError
-from ullage_runtime.integers import cdiv, next_in
-from ullage_runtime.loader import load_rows, write_scalar
+from ullage_runtime.integers import align_up, cdiv, next_in
+from ullage_runtime.load_plan import LoadPlan, LoadSteps
 from ullage_runtime.outputs import cut_to_live, map_tensors
+from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.requirements import require_same_configuration
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import ViewCache
+from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import DflashGraphDraftBatch, Extents, LiveBatch, Mode, Offer, Rows
 from .capacities import DflashGraphDraftCapacities
 from .config import Config, SpeculativeAlgorithm
 from .engine import DflashGraphDraftEngine, DflashGraphDraftFacts
-from .registry import DflashGraphDraftRegistry, DflashGraphDraftViews
+from .registry import DflashGraphDraftRegistry
 
-require_generated_code_version(4, __name__)
+require_generated_code_version(5, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -136,6 +139,17 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
     return tuple(mode for mode, is_served in modes if is_served)
 
 
+SEEN: Final[Mapping[Mode, Seen]] = {
+    # specs/sglang/modes/capture_block.yaml:1
+    Mode.CAPTURE_BLOCK: Seen(("adaptive_draft_tokens", "batch_size")),
+    # specs/sglang/modes/dflash_draft.yaml:1
+    Mode.DFLASH_DRAFT: Seen(("adaptive_draft_tokens", "batch_size")),
+}
+"""What load sees of the batches of each mode."""
+CARRIED: Final = (("input_embeds", "input_embeds"),)
+"""Fields that go from the live batch into the loaded one as they are."""
+
+
 # specs/sglang/runners/dflash_graph.yaml:1
 class DflashGraphDraftRunner:
     """Replays blocks of DFLASH, and proposes their tokens.
@@ -170,7 +184,9 @@ class DflashGraphDraftRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.dflash_graph_draft,
         )
-        self._views: ViewCache[DflashGraphDraftViews] = ViewCache()
+        self._views = SlotViews()
+        self._plans: PlanCache[DflashGraphDraftBatch] = PlanCache({} if self.debug.loads else SEEN)
+        self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
 
     def load(
         self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
@@ -186,7 +202,16 @@ class DflashGraphDraftRunner:
         Raises BatchError for a batch that the spec does not allow, CapacityError for one that
         does not fit.
         """
-        return self._load(live, self._extents(live, pad, sources=True), copy)
+        agreed = pad if not isinstance(pad, Offer) else pad.rows if pad.live is live else None
+        key = self._plans.key(live, live.mode, agreed) if copy else None
+        batch = None if key is None else self._plans.load(key, live)
+        if batch is None:
+            batch = self._load(live, self._extents(live, pad, sources=True), copy, key)
+        return batch
+
+    def plan(self, live: LiveBatch, *, pad: bool | Offer = True) -> LoadPlan[DflashGraphDraftBatch]:
+        """What loading this batch writes, and others like it; it is checked as by `load`."""
+        return self._plan(live, self._extents(live, pad, sources=True))
 
     def extents(self, live: LiveBatch, *, pad: bool | Offer = True) -> Extents:
         """Rows of a batch before and after padding; takes part in the collectives of its mode.
@@ -269,22 +294,64 @@ class DflashGraphDraftRunner:
             mode, "dflash_graph", self.modes, place="specs/sglang/runners/dflash_graph.yaml:1"
         )
 
-    def _load(self, live: LiveBatch, extents: Extents, copy: bool) -> DflashGraphDraftBatch:
+    def _load(
+        self, live: LiveBatch, extents: Extents, copy: bool, key: Hashable | None = None
+    ) -> DflashGraphDraftBatch:
+        rows, padded = extents.rows, extents.padded
+        if copy and not self.debug.loads:
+            key = self._plans.key_of(live, live.mode, extents) if key is None else key
+            return self._plans.load_new(key, live, lambda: self._plan(live, extents))
+        plan = self._plan(live, extents)
+        if copy:
+            return self._load_debugged(live, plan)
+        if rows.brought != padded.brought:
+            problem = f"would need padding of {rows} to {padded}, which only a copy can have"
+            raise BatchError(
+                "U716",
+                live.mode.value,
+                "copy=False",
+                problem,
+                place="specs/sglang/runners/dflash_graph.yaml:1",
+            )
+        return plan.hand_out(live)
+
+    def _load_debugged(
+        self, live: LiveBatch, plan: LoadPlan[DflashGraphDraftBatch]
+    ) -> DflashGraphDraftBatch:
+        """Debug mode: what earlier loads have left is poisoned, and nobody reads what is."""
+        if self.debug.claims:
+            self.registry.regions.claim()
+        if self.debug.poison:
+            self._poison(live)
+        batch = plan.load_first(live)
+        if self.debug.poison:
+            self._require_unpoisoned(batch)
+        if self.debug.canaries:
+            self.registry.regions.check_canaries()
+        return batch
+
+    def _plan(self, live: LiveBatch, extents: Extents) -> LoadPlan[DflashGraphDraftBatch]:
         match live.mode:
             case Mode.CAPTURE_BLOCK:
-                return self._load_capturing(live, extents, copy)
+                return self._plan_capturing(live, extents)
             case Mode.DFLASH_DRAFT:
-                return self._load_extending(live, extents, copy)
+                return self._plan_extending(live, extents)
             case _:
                 raise self._unknown(live.mode)
 
-    def _views_of(self, rows: Rows) -> DflashGraphDraftViews:
-        views = self._views.get(rows)
-        if views is None:
-            views = self._views.put(
-                rows, DflashGraphDraftViews.of(self.registry, self.config, rows)
-            )
-        return views
+    def _poison(self, live: LiveBatch) -> None:
+        match live.mode:
+            case Mode.CAPTURE_BLOCK:
+                self._poison_capturing(live)
+            case Mode.DFLASH_DRAFT:
+                self._poison_extending(live)
+
+    def _require_unpoisoned(self, batch: DflashGraphDraftBatch) -> None:
+        match batch.mode:
+            case Mode.CAPTURE_BLOCK:
+                self._require_unpoisoned_capturing(batch, batch.mode.value)
+            case Mode.DFLASH_DRAFT:
+                self._require_unpoisoned_extending(batch, batch.mode.value)
 
     # specs/sglang/modes/capture_block.yaml:1
     def _extents_capture_block(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
@@ -625,192 +692,177 @@ class DflashGraphDraftRunner:
         if self.debug.values:
             self._check_values_capturing(live, mode)
 
-    def _load_capturing(
-        self, live: LiveBatch, extents: Extents, copy: bool
-    ) -> DflashGraphDraftBatch:
+    def _plan_capturing(self, live: LiveBatch, extents: Extents) -> LoadPlan[DflashGraphDraftBatch]:
         """The slots of capture_block."""
         config = self.config
-        mode = live.mode.value
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
-        input_ids = live.input_ids
-        positions = live.positions
-        out_cache_loc = live.out_cache_loc
-        mrope_positions = live.mrope_positions
-        req_pool_indices = live.req_pool_indices
-        seq_lens = live.seq_lens
-        seq_lens_cpu = live.seq_lens_cpu
-        canary_request_ids = None if views.canary_request_ids is None else live.request_ids
-        canary_bootstrap_rooms = (
-            None if views.canary_bootstrap_rooms is None else live.bootstrap_rooms
-        )
-        custom_mask = live.custom_mask
-        block_input_embeds = None if views.block_input_embeds is None else live.block_embeds
-        if not copy:
-            if rows.brought != padded.brought:
-                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
-                raise BatchError(
-                    "U716",
-                    mode,
-                    "copy=False",
-                    problem,
-                    place="specs/sglang/runners/dflash_graph.yaml:1",
-                )
-            return DflashGraphDraftBatch(
-                mode=live.mode,
-                live_requests=rows.requests,
-                requests=padded.requests,
-                live_tokens=rows.tokens,
-                tokens=padded.tokens,
-                live_graph_requests=rows.graph_requests,
-                graph_requests=padded.graph_requests,
-                live_graph_tokens=rows.graph_tokens,
-                graph_tokens=padded.graph_tokens,
-                live_split_tokens=rows.split_tokens,
-                split_tokens=padded.split_tokens,
-                live_first_tokens=rows.first_tokens,
-                first_tokens=padded.first_tokens,
-                live_second_tokens=rows.second_tokens,
-                second_tokens=padded.second_tokens,
-                live_context_tokens=rows.context_tokens,
-                context_tokens=padded.context_tokens,
-                live_proxy_tokens=rows.proxy_tokens,
-                proxy_tokens=padded.proxy_tokens,
-                live_gathered_tokens=rows.gathered_tokens,
-                gathered_tokens=padded.gathered_tokens,
-                flashinfer_workspace=views.flashinfer_workspace,
-                input_ids=input_ids,
-                positions=positions,
-                out_cache_loc=out_cache_loc,
-                mrope_positions=mrope_positions,
-                req_pool_indices=req_pool_indices,
-                seq_lens=seq_lens,
-                seq_lens_cpu=seq_lens_cpu,
-                canary_request_ids=canary_request_ids,
-                canary_bootstrap_rooms=canary_bootstrap_rooms,
-                global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
-                global_num_tokens_for_logprob=torch.full_like(
-                    views.global_num_tokens_for_logprob, padded.tokens
+        registry = self.registry
+        view = self._views.of
+        steps = LoadSteps()
+        batch = DflashGraphDraftBatch(
+            mode=live.mode,
+            live=rows,
+            padded=padded,
+            # specs/sglang/backends/flashinfer.yaml:67
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
+            # specs/sglang/slots.yaml:3
+            input_ids=steps.copy_present(
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:6
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:9
+            out_cache_loc=steps.copy_present(
+                view(registry.out_cache_loc, padded.tokens),
+                "out_cache_loc",
+                live.out_cache_loc,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:15
+            mrope_positions=steps.copy_present(
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
+            ),
+            # specs/sglang/slots.yaml:18
+            req_pool_indices=steps.copy(
+                view(registry.req_pool_indices, padded.requests),
+                "req_pool_indices",
+                live.req_pool_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:21
+            seq_lens=steps.copy(
+                view(registry.seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:24
+            seq_lens_cpu=steps.copy_present(
+                view(registry.seq_lens_cpu, padded.requests),
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:61
+            canary_request_ids=None
+            if registry.canary_request_ids is None
+            else steps.copy(
+                view(registry.canary_request_ids, padded.requests),
+                "request_ids",
+                live.request_ids,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:64
+            canary_bootstrap_rooms=None
+            if registry.canary_bootstrap_rooms is None
+            else steps.copy(
+                view(registry.canary_bootstrap_rooms, padded.requests),
+                "bootstrap_rooms",
+                live.bootstrap_rooms,
+                (rows.requests,),
+                -1,
+            ),
+            # specs/sglang/slots.yaml:74
+            global_num_tokens=steps.compute(
+                view(
+                    registry.global_num_tokens,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
                 ),
-                custom_mask=custom_mask,
-                block_input_embeds=block_input_embeds,
-                block_proposals=views.block_proposals,
-                block_local_max=views.block_local_max,
-                block_local_ids=views.block_local_ids,
-                block_gathered_max=views.block_gathered_max,
-                block_gathered_ids=views.block_gathered_ids,
-                block_best_rank=views.block_best_rank,
-                block_selected_ids=views.block_selected_ids,
-                num_token_non_padded=None
-                if views.num_token_non_padded is None
-                else torch.full_like(
-                    views.num_token_non_padded,
-                    max(
-                        0,
-                        min(
-                            rows.tokens
-                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                            padded.tokens // config.attn_tp_size,
-                        ),
-                    )
-                    if config.routes_shares
-                    else rows.tokens,
+                padded.tokens,
+            ),
+            # specs/sglang/slots.yaml:77
+            global_num_tokens_for_logprob=steps.compute(
+                view(
+                    registry.global_num_tokens_for_logprob,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
                 ),
-                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-                flashinfer_last_page_len=views.flashinfer_last_page_len,
-                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
-                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
-                flashinfer_kv_indices=views.flashinfer_kv_indices,
-                flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
-                flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
-                flashinfer_mask_indptr=views.flashinfer_mask_indptr,
-                flashinfer_custom_mask=views.flashinfer_custom_mask,
-                mla_kv_indptr=views.mla_kv_indptr,
-                mla_qo_indptr=views.mla_qo_indptr,
-                mla_kv_indices=views.mla_kv_indices,
-                mla_kv_lens=views.mla_kv_lens,
-                mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
-                mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
-                mla_kv_lens_cpu=views.mla_kv_lens_cpu,
-                mla_block_table=views.mla_block_table,
-                mla_padded_q=views.mla_padded_q,
-                mla_unpadded_output=views.mla_unpadded_output,
-                page_table=views.page_table,
-                window_page_table=views.window_page_table,
-                encoder_page_table=views.encoder_page_table,
-                cache_seqlens=views.cache_seqlens,
-                cu_seqlens_q=views.cu_seqlens_q,
-                cu_seqlens_k=views.cu_seqlens_k,
-                scheduler_metadata=views.scheduler_metadata,
-                strided_indices=views.strided_indices,
-                triton_kv_indptr=views.triton_kv_indptr,
-                triton_window_kv_indptr=views.triton_window_kv_indptr,
-                triton_qo_indptr=views.triton_qo_indptr,
-                triton_mask_indptr=views.triton_mask_indptr,
-                triton_kv_indices=views.triton_kv_indices,
-                triton_window_kv_indices=views.triton_window_kv_indices,
-                triton_window_cache_loc=views.triton_window_cache_loc,
-                triton_num_kv_splits=views.triton_num_kv_splits,
-                triton_attn_logits=views.triton_attn_logits,
-                triton_attn_lse=views.triton_attn_lse,
-                input_embeds=live.input_embeds,
-            )
-        if self.debug.claims:
-            self.registry.regions.claim()
-        if self.debug.poison:
-            self._poison_capturing(live)
-        # specs/sglang/backends/flashinfer.yaml:67
-        # specs/sglang/slots.yaml:3
-        if input_ids is not None:
-            load_rows(views.input_ids, input_ids, rows.tokens, 0)
-        # specs/sglang/slots.yaml:6
-        load_rows(views.positions, positions, rows.tokens, 0)
-        # specs/sglang/slots.yaml:9
-        if out_cache_loc is not None:
-            load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:15
-        if mrope_positions is not None:
-            load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:18
-        load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:21
-        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:24
-        if seq_lens_cpu is not None:
-            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:61
-        if views.canary_request_ids is not None:
-            load_rows(views.canary_request_ids, canary_request_ids, rows.requests, 0)
-        # specs/sglang/slots.yaml:64
-        if views.canary_bootstrap_rooms is not None:
-            load_rows(views.canary_bootstrap_rooms, canary_bootstrap_rooms, rows.requests, -1)
-        # specs/sglang/slots.yaml:74
-        write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:77
-        write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:80
-        if custom_mask is not None:
-            load_rows(
-                views.custom_mask,
-                custom_mask,
-                (rows.requests * config.sequence_fill + rows.tokens) * config.target_width,
-                None,
-            )
-        # specs/sglang/slots.yaml:191
-        if views.block_input_embeds is not None:
-            load_rows(views.block_input_embeds, block_input_embeds, rows.tokens, None)
-        # specs/sglang/slots.yaml:194
-        # specs/sglang/slots.yaml:197
-        # specs/sglang/slots.yaml:200
-        # specs/sglang/slots.yaml:203
-        # specs/sglang/slots.yaml:206
-        # specs/sglang/slots.yaml:209
-        # specs/sglang/slots.yaml:212
-        # specs/sglang/slots.yaml:316
-        if views.num_token_non_padded is not None:
-            write_scalar(
-                views.num_token_non_padded,
+                padded.tokens,
+            ),
+            # specs/sglang/slots.yaml:80
+            custom_mask=steps.copy_present(
+                view(
+                    registry.custom_mask,
+                    (padded.requests * config.sequence_fill + padded.tokens) * config.target_width,
+                ),
+                "custom_mask",
+                live.custom_mask,
+                ((rows.requests * config.sequence_fill + rows.tokens) * config.target_width,),
+            ),
+            # specs/sglang/slots.yaml:191
+            block_input_embeds=None
+            if registry.block_input_embeds is None
+            else steps.copy(
+                view(registry.block_input_embeds, padded.tokens, present(config.draft_hidden_size)),
+                "block_embeds",
+                live.block_embeds,
+                (rows.tokens, present(config.draft_hidden_size)),
+            ),
+            # specs/sglang/slots.yaml:194
+            block_proposals=None
+            if registry.block_proposals is None
+            else view(registry.block_proposals, padded.requests * present(config.proposed_tokens)),
+            # specs/sglang/slots.yaml:197
+            block_local_max=None
+            if registry.block_local_max is None
+            else view(registry.block_local_max, padded.requests * present(config.proposed_tokens)),
+            # specs/sglang/slots.yaml:200
+            block_local_ids=None
+            if registry.block_local_ids is None
+            else view(registry.block_local_ids, padded.requests * present(config.proposed_tokens)),
+            # specs/sglang/slots.yaml:203
+            block_gathered_max=None
+            if registry.block_gathered_max is None
+            else view(
+                registry.block_gathered_max,
+                config.tp_size,
+                padded.requests * present(config.proposed_tokens),
+            ),
+            # specs/sglang/slots.yaml:206
+            block_gathered_ids=None
+            if registry.block_gathered_ids is None
+            else view(
+                registry.block_gathered_ids,
+                config.tp_size,
+                padded.requests * present(config.proposed_tokens),
+            ),
+            # specs/sglang/slots.yaml:209
+            block_best_rank=None
+            if registry.block_best_rank is None
+            else view(
+                registry.block_best_rank, 1, padded.requests * present(config.proposed_tokens)
+            ),
+            # specs/sglang/slots.yaml:212
+            block_selected_ids=None
+            if registry.block_selected_ids is None
+            else view(
+                registry.block_selected_ids, 1, padded.requests * present(config.proposed_tokens)
+            ),
+            # specs/sglang/slots.yaml:316
+            num_token_non_padded=None
+            if registry.num_token_non_padded is None
+            else steps.compute(
+                view(registry.num_token_non_padded, 1),
                 max(
                     0,
                     min(
@@ -820,134 +872,187 @@ class DflashGraphDraftRunner:
                 )
                 if config.routes_shares
                 else rows.tokens,
-            )
-        # specs/sglang/backends/flashinfer.yaml:16
-        # specs/sglang/backends/flashinfer.yaml:19
-        # specs/sglang/backends/flashinfer.yaml:21
-        # specs/sglang/backends/flashinfer.yaml:23
-        # specs/sglang/backends/flashinfer.yaml:26
-        # specs/sglang/backends/flashinfer.yaml:35
-        # specs/sglang/backends/flashinfer.yaml:38
-        # specs/sglang/backends/flashinfer.yaml:41
-        # specs/sglang/backends/flashinfer.yaml:45
-        # specs/sglang/backends/flashinfer.yaml:48
-        # specs/sglang/backends/mla.yaml:19
-        # specs/sglang/backends/mla.yaml:22
-        # specs/sglang/backends/mla.yaml:30
-        # specs/sglang/backends/mla.yaml:33
-        # specs/sglang/backends/mla.yaml:34
-        # specs/sglang/backends/mla.yaml:37
-        # specs/sglang/backends/mla.yaml:40
-        # specs/sglang/backends/mla.yaml:48
-        # specs/sglang/backends/mla.yaml:51
-        # specs/sglang/backends/mla.yaml:54
-        # specs/sglang/backends/page_tables.yaml:20
-        # specs/sglang/backends/page_tables.yaml:22
-        # specs/sglang/backends/page_tables.yaml:25
-        # specs/sglang/backends/page_tables.yaml:28
-        # specs/sglang/backends/page_tables.yaml:30
-        # specs/sglang/backends/page_tables.yaml:33
-        # specs/sglang/backends/page_tables.yaml:35
-        # specs/sglang/backends/page_tables.yaml:38
-        # specs/sglang/backends/triton.yaml:11
-        # specs/sglang/backends/triton.yaml:14
-        # specs/sglang/backends/triton.yaml:17
-        # specs/sglang/backends/triton.yaml:19
-        # specs/sglang/backends/triton.yaml:27
-        # specs/sglang/backends/triton.yaml:31
-        # specs/sglang/backends/triton.yaml:35
-        # specs/sglang/backends/triton.yaml:39
-        # specs/sglang/backends/triton.yaml:59
-        # specs/sglang/backends/triton.yaml:62
-        batch = DflashGraphDraftBatch(
-            mode=live.mode,
-            live_requests=rows.requests,
-            requests=padded.requests,
-            live_tokens=rows.tokens,
-            tokens=padded.tokens,
-            live_graph_requests=rows.graph_requests,
-            graph_requests=padded.graph_requests,
-            live_graph_tokens=rows.graph_tokens,
-            graph_tokens=padded.graph_tokens,
-            live_split_tokens=rows.split_tokens,
-            split_tokens=padded.split_tokens,
-            live_first_tokens=rows.first_tokens,
-            first_tokens=padded.first_tokens,
-            live_second_tokens=rows.second_tokens,
-            second_tokens=padded.second_tokens,
-            live_context_tokens=rows.context_tokens,
-            context_tokens=padded.context_tokens,
-            live_proxy_tokens=rows.proxy_tokens,
-            proxy_tokens=padded.proxy_tokens,
-            live_gathered_tokens=rows.gathered_tokens,
-            gathered_tokens=padded.gathered_tokens,
-            flashinfer_workspace=views.flashinfer_workspace,
-            input_ids=views.input_ids if input_ids is not None else None,
-            positions=views.positions,
-            out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
-            mrope_positions=views.mrope_positions if mrope_positions is not None else None,
-            req_pool_indices=views.req_pool_indices,
-            seq_lens=views.seq_lens,
-            seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
-            canary_request_ids=views.canary_request_ids,
-            canary_bootstrap_rooms=views.canary_bootstrap_rooms,
-            global_num_tokens=views.global_num_tokens,
-            global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
-            custom_mask=views.custom_mask if custom_mask is not None else None,
-            block_input_embeds=views.block_input_embeds,
-            block_proposals=views.block_proposals,
-            block_local_max=views.block_local_max,
-            block_local_ids=views.block_local_ids,
-            block_gathered_max=views.block_gathered_max,
-            block_gathered_ids=views.block_gathered_ids,
-            block_best_rank=views.block_best_rank,
-            block_selected_ids=views.block_selected_ids,
-            num_token_non_padded=views.num_token_non_padded,
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
-            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
-            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
-            flashinfer_kv_indices=views.flashinfer_kv_indices,
-            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
-            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
-            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
-            flashinfer_custom_mask=views.flashinfer_custom_mask,
-            mla_kv_indptr=views.mla_kv_indptr,
-            mla_qo_indptr=views.mla_qo_indptr,
-            mla_kv_indices=views.mla_kv_indices,
-            mla_kv_lens=views.mla_kv_lens,
-            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
-            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
-            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
-            mla_block_table=views.mla_block_table,
-            mla_padded_q=views.mla_padded_q,
-            mla_unpadded_output=views.mla_unpadded_output,
-            page_table=views.page_table,
-            window_page_table=views.window_page_table,
-            encoder_page_table=views.encoder_page_table,
-            cache_seqlens=views.cache_seqlens,
-            cu_seqlens_q=views.cu_seqlens_q,
-            cu_seqlens_k=views.cu_seqlens_k,
-            scheduler_metadata=views.scheduler_metadata,
-            strided_indices=views.strided_indices,
-            triton_kv_indptr=views.triton_kv_indptr,
-            triton_window_kv_indptr=views.triton_window_kv_indptr,
-            triton_qo_indptr=views.triton_qo_indptr,
-            triton_mask_indptr=views.triton_mask_indptr,
-            triton_kv_indices=views.triton_kv_indices,
-            triton_window_kv_indices=views.triton_window_kv_indices,
-            triton_window_cache_loc=views.triton_window_cache_loc,
-            triton_num_kv_splits=views.triton_num_kv_splits,
-            triton_attn_logits=views.triton_attn_logits,
-            triton_attn_lse=views.triton_attn_lse,
+            ),
+            # specs/sglang/backends/flashinfer.yaml:16
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:19
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:21
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else view(registry.flashinfer_last_page_len, padded.requests),
+            # specs/sglang/backends/flashinfer.yaml:23
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:26
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:35
+            flashinfer_kv_indices=None
+            if registry.flashinfer_kv_indices is None
+            else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
+            # specs/sglang/backends/flashinfer.yaml:38
+            flashinfer_second_kv_indices=None
+            if registry.flashinfer_second_kv_indices is None
+            else view(
+                registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
+            ),
+            # specs/sglang/backends/flashinfer.yaml:41
+            flashinfer_window_cache_loc=None
+            if registry.flashinfer_window_cache_loc is None
+            else view(registry.flashinfer_window_cache_loc, padded.tokens),
+            # specs/sglang/backends/flashinfer.yaml:45
+            flashinfer_mask_indptr=None
+            if registry.flashinfer_mask_indptr is None
+            else view(registry.flashinfer_mask_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:48
+            flashinfer_custom_mask=None
+            if registry.flashinfer_custom_mask is None
+            else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
+            # specs/sglang/backends/mla.yaml:19
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else view(registry.mla_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:22
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else view(registry.mla_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:30
+            mla_kv_indices=None
+            if registry.mla_kv_indices is None
+            else view(registry.mla_kv_indices, padded.requests, config.sequence_limit),
+            # specs/sglang/backends/mla.yaml:33
+            mla_kv_lens=None
+            if registry.mla_kv_lens is None
+            else view(registry.mla_kv_lens, padded.requests),
+            # specs/sglang/backends/mla.yaml:34
+            mla_kv_indptr_cpu=None
+            if registry.mla_kv_indptr_cpu is None
+            else view(registry.mla_kv_indptr_cpu, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:37
+            mla_qo_indptr_cpu=None
+            if registry.mla_qo_indptr_cpu is None
+            else view(registry.mla_qo_indptr_cpu, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:40
+            mla_kv_lens_cpu=None
+            if registry.mla_kv_lens_cpu is None
+            else view(registry.mla_kv_lens_cpu, padded.requests),
+            # specs/sglang/backends/mla.yaml:48
+            mla_block_table=None
+            if registry.mla_block_table is None
+            else view(registry.mla_block_table, padded.requests, config.mla_blocks),
+            # specs/sglang/backends/mla.yaml:51
+            mla_padded_q=None
+            if registry.mla_padded_q is None
+            else view(
+                registry.mla_padded_q,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_latent_size),
+            ),
+            # specs/sglang/backends/mla.yaml:54
+            mla_unpadded_output=None
+            if registry.mla_unpadded_output is None
+            else view(
+                registry.mla_unpadded_output,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_output_size),
+            ),
+            # specs/sglang/backends/page_tables.yaml:20
+            page_table=None
+            if registry.page_table is None
+            else view(registry.page_table, padded.requests, config.table_columns),
+            # specs/sglang/backends/page_tables.yaml:22
+            window_page_table=None
+            if registry.window_page_table is None
+            else view(registry.window_page_table, padded.requests, config.table_columns),
+            # specs/sglang/backends/page_tables.yaml:25
+            encoder_page_table=None
+            if registry.encoder_page_table is None
+            else view(
+                registry.encoder_page_table, padded.requests, present(config.max_source_positions)
+            ),
+            # specs/sglang/backends/page_tables.yaml:28
+            cache_seqlens=None
+            if registry.cache_seqlens is None
+            else view(registry.cache_seqlens, padded.requests),
+            # specs/sglang/backends/page_tables.yaml:30
+            cu_seqlens_q=None
+            if registry.cu_seqlens_q is None
+            else view(registry.cu_seqlens_q, padded.requests + 1),
+            # specs/sglang/backends/page_tables.yaml:33
+            cu_seqlens_k=None
+            if registry.cu_seqlens_k is None
+            else view(registry.cu_seqlens_k, padded.requests + 1),
+            # specs/sglang/backends/page_tables.yaml:35
+            scheduler_metadata=None
+            if registry.scheduler_metadata is None
+            else view(registry.scheduler_metadata, 4 * align_up(padded.requests, 4) + 1),
+            # specs/sglang/backends/page_tables.yaml:38
+            strided_indices=None
+            if registry.strided_indices is None
+            else view(registry.strided_indices, config.context_pages),
+            # specs/sglang/backends/triton.yaml:11
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else view(registry.triton_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:14
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else view(registry.triton_window_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:17
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else view(registry.triton_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:19
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else view(registry.triton_mask_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:27
+            triton_kv_indices=None
+            if registry.triton_kv_indices is None
+            else view(registry.triton_kv_indices, padded.requests, config.sequence_limit),
+            # specs/sglang/backends/triton.yaml:31
+            triton_window_kv_indices=None
+            if registry.triton_window_kv_indices is None
+            else view(registry.triton_window_kv_indices, padded.tokens, config.sliding_window),
+            # specs/sglang/backends/triton.yaml:35
+            triton_window_cache_loc=None
+            if registry.triton_window_cache_loc is None
+            else view(registry.triton_window_cache_loc, padded.tokens),
+            # specs/sglang/backends/triton.yaml:39
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else view(registry.triton_num_kv_splits, padded.tokens),
+            # specs/sglang/backends/triton.yaml:59
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else view(
+                registry.triton_attn_logits,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
+            # specs/sglang/backends/triton.yaml:62
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else view(
+                registry.triton_attn_lse,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
             input_embeds=live.input_embeds,
         )
-        if self.debug.poison:
-            self._require_unpoisoned_capturing(batch, mode)
-        if self.debug.canaries:
-            self.registry.regions.check_canaries()
-        return batch
+        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_capturing(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
@@ -1277,183 +1382,167 @@ class DflashGraphDraftRunner:
         if self.debug.values:
             self._check_values_extending(live, mode)
 
-    def _load_extending(
-        self, live: LiveBatch, extents: Extents, copy: bool
-    ) -> DflashGraphDraftBatch:
+    def _plan_extending(self, live: LiveBatch, extents: Extents) -> LoadPlan[DflashGraphDraftBatch]:
         """The slots of dflash_draft."""
         config = self.config
-        mode = live.mode.value
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
-        input_ids = live.input_ids
-        positions = live.positions
-        out_cache_loc = live.out_cache_loc
-        mrope_positions = live.mrope_positions
-        req_pool_indices = live.req_pool_indices
-        seq_lens = live.seq_lens
-        seq_lens_cpu = live.seq_lens_cpu
-        canary_request_ids = None if views.canary_request_ids is None else live.request_ids
-        canary_bootstrap_rooms = (
-            None if views.canary_bootstrap_rooms is None else live.bootstrap_rooms
-        )
-        block_input_embeds = None if views.block_input_embeds is None else live.block_embeds
-        if not copy:
-            if rows.brought != padded.brought:
-                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
-                raise BatchError(
-                    "U716",
-                    mode,
-                    "copy=False",
-                    problem,
-                    place="specs/sglang/runners/dflash_graph.yaml:1",
-                )
-            return DflashGraphDraftBatch(
-                mode=live.mode,
-                live_requests=rows.requests,
-                requests=padded.requests,
-                live_tokens=rows.tokens,
-                tokens=padded.tokens,
-                live_graph_requests=rows.graph_requests,
-                graph_requests=padded.graph_requests,
-                live_graph_tokens=rows.graph_tokens,
-                graph_tokens=padded.graph_tokens,
-                live_split_tokens=rows.split_tokens,
-                split_tokens=padded.split_tokens,
-                live_first_tokens=rows.first_tokens,
-                first_tokens=padded.first_tokens,
-                live_second_tokens=rows.second_tokens,
-                second_tokens=padded.second_tokens,
-                live_context_tokens=rows.context_tokens,
-                context_tokens=padded.context_tokens,
-                live_proxy_tokens=rows.proxy_tokens,
-                proxy_tokens=padded.proxy_tokens,
-                live_gathered_tokens=rows.gathered_tokens,
-                gathered_tokens=padded.gathered_tokens,
-                flashinfer_workspace=views.flashinfer_workspace,
-                input_ids=input_ids,
-                positions=positions,
-                out_cache_loc=out_cache_loc,
-                mrope_positions=mrope_positions,
-                req_pool_indices=req_pool_indices,
-                seq_lens=seq_lens,
-                seq_lens_cpu=seq_lens_cpu,
-                canary_request_ids=canary_request_ids,
-                canary_bootstrap_rooms=canary_bootstrap_rooms,
-                global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
-                global_num_tokens_for_logprob=torch.full_like(
-                    views.global_num_tokens_for_logprob, padded.tokens
+        registry = self.registry
+        view = self._views.of
+        steps = LoadSteps()
+        batch = DflashGraphDraftBatch(
+            mode=live.mode,
+            live=rows,
+            padded=padded,
+            # specs/sglang/backends/flashinfer.yaml:67
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
+            # specs/sglang/slots.yaml:3
+            input_ids=steps.copy_present(
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:6
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:9
+            out_cache_loc=steps.copy_present(
+                view(registry.out_cache_loc, padded.tokens),
+                "out_cache_loc",
+                live.out_cache_loc,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:15
+            mrope_positions=steps.copy_present(
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
+            ),
+            # specs/sglang/slots.yaml:18
+            req_pool_indices=steps.copy(
+                view(registry.req_pool_indices, padded.requests),
+                "req_pool_indices",
+                live.req_pool_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:21
+            seq_lens=steps.copy(
+                view(registry.seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:24
+            seq_lens_cpu=steps.copy_present(
+                view(registry.seq_lens_cpu, padded.requests),
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:61
+            canary_request_ids=None
+            if registry.canary_request_ids is None
+            else steps.copy(
+                view(registry.canary_request_ids, padded.requests),
+                "request_ids",
+                live.request_ids,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:64
+            canary_bootstrap_rooms=None
+            if registry.canary_bootstrap_rooms is None
+            else steps.copy(
+                view(registry.canary_bootstrap_rooms, padded.requests),
+                "bootstrap_rooms",
+                live.bootstrap_rooms,
+                (rows.requests,),
+                -1,
+            ),
+            # specs/sglang/slots.yaml:74
+            global_num_tokens=steps.compute(
+                view(
+                    registry.global_num_tokens,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
                 ),
-                block_input_embeds=block_input_embeds,
-                block_proposals=views.block_proposals,
-                block_local_max=views.block_local_max,
-                block_local_ids=views.block_local_ids,
-                block_gathered_max=views.block_gathered_max,
-                block_gathered_ids=views.block_gathered_ids,
-                block_best_rank=views.block_best_rank,
-                block_selected_ids=views.block_selected_ids,
-                num_token_non_padded=None
-                if views.num_token_non_padded is None
-                else torch.full_like(
-                    views.num_token_non_padded,
-                    max(
-                        0,
-                        min(
-                            rows.tokens
-                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                            padded.tokens // config.attn_tp_size,
-                        ),
-                    )
-                    if config.routes_shares
-                    else rows.tokens,
+                padded.tokens,
+            ),
+            # specs/sglang/slots.yaml:77
+            global_num_tokens_for_logprob=steps.compute(
+                view(
+                    registry.global_num_tokens_for_logprob,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
                 ),
-                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-                flashinfer_last_page_len=views.flashinfer_last_page_len,
-                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
-                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
-                flashinfer_kv_indices=views.flashinfer_kv_indices,
-                flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
-                flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
-                flashinfer_mask_indptr=views.flashinfer_mask_indptr,
-                flashinfer_custom_mask=views.flashinfer_custom_mask,
-                mla_kv_indptr=views.mla_kv_indptr,
-                mla_qo_indptr=views.mla_qo_indptr,
-                mla_kv_indices=views.mla_kv_indices,
-                mla_kv_lens=views.mla_kv_lens,
-                mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
-                mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
-                mla_kv_lens_cpu=views.mla_kv_lens_cpu,
-                mla_block_table=views.mla_block_table,
-                mla_padded_q=views.mla_padded_q,
-                mla_unpadded_output=views.mla_unpadded_output,
-                page_table=views.page_table,
-                window_page_table=views.window_page_table,
-                encoder_page_table=views.encoder_page_table,
-                cache_seqlens=views.cache_seqlens,
-                cu_seqlens_q=views.cu_seqlens_q,
-                cu_seqlens_k=views.cu_seqlens_k,
-                scheduler_metadata=views.scheduler_metadata,
-                strided_indices=views.strided_indices,
-                triton_kv_indptr=views.triton_kv_indptr,
-                triton_window_kv_indptr=views.triton_window_kv_indptr,
-                triton_qo_indptr=views.triton_qo_indptr,
-                triton_mask_indptr=views.triton_mask_indptr,
-                triton_kv_indices=views.triton_kv_indices,
-                triton_window_kv_indices=views.triton_window_kv_indices,
-                triton_window_cache_loc=views.triton_window_cache_loc,
-                triton_num_kv_splits=views.triton_num_kv_splits,
-                triton_attn_logits=views.triton_attn_logits,
-                triton_attn_lse=views.triton_attn_lse,
-                custom_mask=None,
-                input_embeds=live.input_embeds,
-            )
-        if self.debug.claims:
-            self.registry.regions.claim()
-        if self.debug.poison:
-            self._poison_extending(live)
-        # specs/sglang/backends/flashinfer.yaml:67
-        # specs/sglang/slots.yaml:3
-        if input_ids is not None:
-            load_rows(views.input_ids, input_ids, rows.tokens, 0)
-        # specs/sglang/slots.yaml:6
-        load_rows(views.positions, positions, rows.tokens, 0)
-        # specs/sglang/slots.yaml:9
-        if out_cache_loc is not None:
-            load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:15
-        if mrope_positions is not None:
-            load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:18
-        load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:21
-        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:24
-        if seq_lens_cpu is not None:
-            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:61
-        if views.canary_request_ids is not None:
-            load_rows(views.canary_request_ids, canary_request_ids, rows.requests, 0)
-        # specs/sglang/slots.yaml:64
-        if views.canary_bootstrap_rooms is not None:
-            load_rows(views.canary_bootstrap_rooms, canary_bootstrap_rooms, rows.requests, -1)
-        # specs/sglang/slots.yaml:74
-        write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:77
-        write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:191
-        if views.block_input_embeds is not None:
-            load_rows(views.block_input_embeds, block_input_embeds, rows.tokens, None)
-        # specs/sglang/slots.yaml:194
-        # specs/sglang/slots.yaml:197
-        # specs/sglang/slots.yaml:200
-        # specs/sglang/slots.yaml:203
-        # specs/sglang/slots.yaml:206
-        # specs/sglang/slots.yaml:209
-        # specs/sglang/slots.yaml:212
-        # specs/sglang/slots.yaml:316
-        if views.num_token_non_padded is not None:
-            write_scalar(
-                views.num_token_non_padded,
+                padded.tokens,
+            ),
+            # specs/sglang/slots.yaml:191
+            block_input_embeds=None
+            if registry.block_input_embeds is None
+            else steps.copy(
+                view(registry.block_input_embeds, padded.tokens, present(config.draft_hidden_size)),
+                "block_embeds",
+                live.block_embeds,
+                (rows.tokens, present(config.draft_hidden_size)),
+            ),
+            # specs/sglang/slots.yaml:194
+            block_proposals=None
+            if registry.block_proposals is None
+            else view(registry.block_proposals, padded.requests * present(config.proposed_tokens)),
+            # specs/sglang/slots.yaml:197
+            block_local_max=None
+            if registry.block_local_max is None
+            else view(registry.block_local_max, padded.requests * present(config.proposed_tokens)),
+            # specs/sglang/slots.yaml:200
+            block_local_ids=None
+            if registry.block_local_ids is None
+            else view(registry.block_local_ids, padded.requests * present(config.proposed_tokens)),
+            # specs/sglang/slots.yaml:203
+            block_gathered_max=None
+            if registry.block_gathered_max is None
+            else view(
+                registry.block_gathered_max,
+                config.tp_size,
+                padded.requests * present(config.proposed_tokens),
+            ),
+            # specs/sglang/slots.yaml:206
+            block_gathered_ids=None
+            if registry.block_gathered_ids is None
+            else view(
+                registry.block_gathered_ids,
+                config.tp_size,
+                padded.requests * present(config.proposed_tokens),
+            ),
+            # specs/sglang/slots.yaml:209
+            block_best_rank=None
+            if registry.block_best_rank is None
+            else view(
+                registry.block_best_rank, 1, padded.requests * present(config.proposed_tokens)
+            ),
+            # specs/sglang/slots.yaml:212
+            block_selected_ids=None
+            if registry.block_selected_ids is None
+            else view(
+                registry.block_selected_ids, 1, padded.requests * present(config.proposed_tokens)
+            ),
+            # specs/sglang/slots.yaml:316
+            num_token_non_padded=None
+            if registry.num_token_non_padded is None
+            else steps.compute(
+                view(registry.num_token_non_padded, 1),
                 max(
                     0,
                     min(
@@ -1463,134 +1552,187 @@ class DflashGraphDraftRunner:
                 )
                 if config.routes_shares
                 else rows.tokens,
-            )
-        # specs/sglang/backends/flashinfer.yaml:16
-        # specs/sglang/backends/flashinfer.yaml:19
-        # specs/sglang/backends/flashinfer.yaml:21
-        # specs/sglang/backends/flashinfer.yaml:23
-        # specs/sglang/backends/flashinfer.yaml:26
-        # specs/sglang/backends/flashinfer.yaml:35
-        # specs/sglang/backends/flashinfer.yaml:38
-        # specs/sglang/backends/flashinfer.yaml:41
-        # specs/sglang/backends/flashinfer.yaml:45
-        # specs/sglang/backends/flashinfer.yaml:48
-        # specs/sglang/backends/mla.yaml:19
-        # specs/sglang/backends/mla.yaml:22
-        # specs/sglang/backends/mla.yaml:30
-        # specs/sglang/backends/mla.yaml:33
-        # specs/sglang/backends/mla.yaml:34
-        # specs/sglang/backends/mla.yaml:37
-        # specs/sglang/backends/mla.yaml:40
-        # specs/sglang/backends/mla.yaml:48
-        # specs/sglang/backends/mla.yaml:51
-        # specs/sglang/backends/mla.yaml:54
-        # specs/sglang/backends/page_tables.yaml:20
-        # specs/sglang/backends/page_tables.yaml:22
-        # specs/sglang/backends/page_tables.yaml:25
-        # specs/sglang/backends/page_tables.yaml:28
-        # specs/sglang/backends/page_tables.yaml:30
-        # specs/sglang/backends/page_tables.yaml:33
-        # specs/sglang/backends/page_tables.yaml:35
-        # specs/sglang/backends/page_tables.yaml:38
-        # specs/sglang/backends/triton.yaml:11
-        # specs/sglang/backends/triton.yaml:14
-        # specs/sglang/backends/triton.yaml:17
-        # specs/sglang/backends/triton.yaml:19
-        # specs/sglang/backends/triton.yaml:27
-        # specs/sglang/backends/triton.yaml:31
-        # specs/sglang/backends/triton.yaml:35
-        # specs/sglang/backends/triton.yaml:39
-        # specs/sglang/backends/triton.yaml:59
-        # specs/sglang/backends/triton.yaml:62
-        batch = DflashGraphDraftBatch(
-            mode=live.mode,
-            live_requests=rows.requests,
-            requests=padded.requests,
-            live_tokens=rows.tokens,
-            tokens=padded.tokens,
-            live_graph_requests=rows.graph_requests,
-            graph_requests=padded.graph_requests,
-            live_graph_tokens=rows.graph_tokens,
-            graph_tokens=padded.graph_tokens,
-            live_split_tokens=rows.split_tokens,
-            split_tokens=padded.split_tokens,
-            live_first_tokens=rows.first_tokens,
-            first_tokens=padded.first_tokens,
-            live_second_tokens=rows.second_tokens,
-            second_tokens=padded.second_tokens,
-            live_context_tokens=rows.context_tokens,
-            context_tokens=padded.context_tokens,
-            live_proxy_tokens=rows.proxy_tokens,
-            proxy_tokens=padded.proxy_tokens,
-            live_gathered_tokens=rows.gathered_tokens,
-            gathered_tokens=padded.gathered_tokens,
-            flashinfer_workspace=views.flashinfer_workspace,
-            input_ids=views.input_ids if input_ids is not None else None,
-            positions=views.positions,
-            out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
-            mrope_positions=views.mrope_positions if mrope_positions is not None else None,
-            req_pool_indices=views.req_pool_indices,
-            seq_lens=views.seq_lens,
-            seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
-            canary_request_ids=views.canary_request_ids,
-            canary_bootstrap_rooms=views.canary_bootstrap_rooms,
-            global_num_tokens=views.global_num_tokens,
-            global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
-            block_input_embeds=views.block_input_embeds,
-            block_proposals=views.block_proposals,
-            block_local_max=views.block_local_max,
-            block_local_ids=views.block_local_ids,
-            block_gathered_max=views.block_gathered_max,
-            block_gathered_ids=views.block_gathered_ids,
-            block_best_rank=views.block_best_rank,
-            block_selected_ids=views.block_selected_ids,
-            num_token_non_padded=views.num_token_non_padded,
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
-            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
-            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
-            flashinfer_kv_indices=views.flashinfer_kv_indices,
-            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
-            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
-            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
-            flashinfer_custom_mask=views.flashinfer_custom_mask,
-            mla_kv_indptr=views.mla_kv_indptr,
-            mla_qo_indptr=views.mla_qo_indptr,
-            mla_kv_indices=views.mla_kv_indices,
-            mla_kv_lens=views.mla_kv_lens,
-            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
-            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
-            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
-            mla_block_table=views.mla_block_table,
-            mla_padded_q=views.mla_padded_q,
-            mla_unpadded_output=views.mla_unpadded_output,
-            page_table=views.page_table,
-            window_page_table=views.window_page_table,
-            encoder_page_table=views.encoder_page_table,
-            cache_seqlens=views.cache_seqlens,
-            cu_seqlens_q=views.cu_seqlens_q,
-            cu_seqlens_k=views.cu_seqlens_k,
-            scheduler_metadata=views.scheduler_metadata,
-            strided_indices=views.strided_indices,
-            triton_kv_indptr=views.triton_kv_indptr,
-            triton_window_kv_indptr=views.triton_window_kv_indptr,
-            triton_qo_indptr=views.triton_qo_indptr,
-            triton_mask_indptr=views.triton_mask_indptr,
-            triton_kv_indices=views.triton_kv_indices,
-            triton_window_kv_indices=views.triton_window_kv_indices,
-            triton_window_cache_loc=views.triton_window_cache_loc,
-            triton_num_kv_splits=views.triton_num_kv_splits,
-            triton_attn_logits=views.triton_attn_logits,
-            triton_attn_lse=views.triton_attn_lse,
-            custom_mask=None,
+            ),
+            # specs/sglang/backends/flashinfer.yaml:16
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:19
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:21
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else view(registry.flashinfer_last_page_len, padded.requests),
+            # specs/sglang/backends/flashinfer.yaml:23
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:26
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:35
+            flashinfer_kv_indices=None
+            if registry.flashinfer_kv_indices is None
+            else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
+            # specs/sglang/backends/flashinfer.yaml:38
+            flashinfer_second_kv_indices=None
+            if registry.flashinfer_second_kv_indices is None
+            else view(
+                registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
+            ),
+            # specs/sglang/backends/flashinfer.yaml:41
+            flashinfer_window_cache_loc=None
+            if registry.flashinfer_window_cache_loc is None
+            else view(registry.flashinfer_window_cache_loc, padded.tokens),
+            # specs/sglang/backends/flashinfer.yaml:45
+            flashinfer_mask_indptr=None
+            if registry.flashinfer_mask_indptr is None
+            else view(registry.flashinfer_mask_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:48
+            flashinfer_custom_mask=None
+            if registry.flashinfer_custom_mask is None
+            else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
+            # specs/sglang/backends/mla.yaml:19
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else view(registry.mla_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:22
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else view(registry.mla_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:30
+            mla_kv_indices=None
+            if registry.mla_kv_indices is None
+            else view(registry.mla_kv_indices, padded.requests, config.sequence_limit),
+            # specs/sglang/backends/mla.yaml:33
+            mla_kv_lens=None
+            if registry.mla_kv_lens is None
+            else view(registry.mla_kv_lens, padded.requests),
+            # specs/sglang/backends/mla.yaml:34
+            mla_kv_indptr_cpu=None
+            if registry.mla_kv_indptr_cpu is None
+            else view(registry.mla_kv_indptr_cpu, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:37
+            mla_qo_indptr_cpu=None
+            if registry.mla_qo_indptr_cpu is None
+            else view(registry.mla_qo_indptr_cpu, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:40
+            mla_kv_lens_cpu=None
+            if registry.mla_kv_lens_cpu is None
+            else view(registry.mla_kv_lens_cpu, padded.requests),
+            # specs/sglang/backends/mla.yaml:48
+            mla_block_table=None
+            if registry.mla_block_table is None
+            else view(registry.mla_block_table, padded.requests, config.mla_blocks),
+            # specs/sglang/backends/mla.yaml:51
+            mla_padded_q=None
+            if registry.mla_padded_q is None
+            else view(
+                registry.mla_padded_q,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_latent_size),
+            ),
+            # specs/sglang/backends/mla.yaml:54
+            mla_unpadded_output=None
+            if registry.mla_unpadded_output is None
+            else view(
+                registry.mla_unpadded_output,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_output_size),
+            ),
+            # specs/sglang/backends/page_tables.yaml:20
+            page_table=None
+            if registry.page_table is None
+            else view(registry.page_table, padded.requests, config.table_columns),
+            # specs/sglang/backends/page_tables.yaml:22
+            window_page_table=None
+            if registry.window_page_table is None
+            else view(registry.window_page_table, padded.requests, config.table_columns),
+            # specs/sglang/backends/page_tables.yaml:25
+            encoder_page_table=None
+            if registry.encoder_page_table is None
+            else view(
+                registry.encoder_page_table, padded.requests, present(config.max_source_positions)
+            ),
+            # specs/sglang/backends/page_tables.yaml:28
+            cache_seqlens=None
+            if registry.cache_seqlens is None
+            else view(registry.cache_seqlens, padded.requests),
+            # specs/sglang/backends/page_tables.yaml:30
+            cu_seqlens_q=None
+            if registry.cu_seqlens_q is None
+            else view(registry.cu_seqlens_q, padded.requests + 1),
+            # specs/sglang/backends/page_tables.yaml:33
+            cu_seqlens_k=None
+            if registry.cu_seqlens_k is None
+            else view(registry.cu_seqlens_k, padded.requests + 1),
+            # specs/sglang/backends/page_tables.yaml:35
+            scheduler_metadata=None
+            if registry.scheduler_metadata is None
+            else view(registry.scheduler_metadata, 4 * align_up(padded.requests, 4) + 1),
+            # specs/sglang/backends/page_tables.yaml:38
+            strided_indices=None
+            if registry.strided_indices is None
+            else view(registry.strided_indices, config.context_pages),
+            # specs/sglang/backends/triton.yaml:11
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else view(registry.triton_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:14
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else view(registry.triton_window_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:17
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else view(registry.triton_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:19
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else view(registry.triton_mask_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:27
+            triton_kv_indices=None
+            if registry.triton_kv_indices is None
+            else view(registry.triton_kv_indices, padded.requests, config.sequence_limit),
+            # specs/sglang/backends/triton.yaml:31
+            triton_window_kv_indices=None
+            if registry.triton_window_kv_indices is None
+            else view(registry.triton_window_kv_indices, padded.tokens, config.sliding_window),
+            # specs/sglang/backends/triton.yaml:35
+            triton_window_cache_loc=None
+            if registry.triton_window_cache_loc is None
+            else view(registry.triton_window_cache_loc, padded.tokens),
+            # specs/sglang/backends/triton.yaml:39
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else view(registry.triton_num_kv_splits, padded.tokens),
+            # specs/sglang/backends/triton.yaml:59
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else view(
+                registry.triton_attn_logits,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
+            # specs/sglang/backends/triton.yaml:62
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else view(
+                registry.triton_attn_lse,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
             input_embeds=live.input_embeds,
         )
-        if self.debug.poison:
-            self._require_unpoisoned_extending(batch, mode)
-        if self.debug.canaries:
-            self.registry.regions.check_canaries()
-        return batch
+        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_extending(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""

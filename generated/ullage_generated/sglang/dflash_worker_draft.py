@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
+from typing import Final
+
 import torch
 
 from ullage_runtime.checks import (
@@ -16,22 +19,24 @@ from ullage_runtime.checks import (
     whole_number,
 )
 from ullage_runtime.configuration import present
+from ullage_runtime.cuda.writer import writer_for
 from ullage_runtime.debug import DebugOptions, poison_around, require_unpoisoned
 from ullage_runtime.errors import BatchError
 from ullage_runtime.integers import cdiv
-from ullage_runtime.loader import load_rows
+from ullage_runtime.load_plan import LoadPlan, LoadSteps
+from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.requirements import require_same_configuration
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import ViewCache
+from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import DflashWorkerDraftBatch, Extents, LiveBatch, Mode, Offer, Rows
 from .capacities import DflashWorkerDraftCapacities
 from .config import Config, SpeculativeAlgorithm
 from .engine import DflashWorkerDraftEngine
-from .registry import DflashWorkerDraftRegistry, DflashWorkerDraftViews
+from .registry import DflashWorkerDraftRegistry
 
-require_generated_code_version(4, __name__)
+require_generated_code_version(5, __name__)
 
 
 # specs/sglang/modes/dflash_block.yaml:1
@@ -70,6 +75,15 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
     return tuple(mode for mode, is_served in modes if is_served)
 
 
+SEEN: Final[Mapping[Mode, Seen]] = {
+    # specs/sglang/modes/dflash_block.yaml:1
+    Mode.DFLASH_BLOCK: Seen(("batch_size",)),
+}
+"""What load sees of the batches of each mode."""
+CARRIED: Final = (("input_embeds", "input_embeds"),)
+"""Fields that go from the live batch into the loaded one as they are."""
+
+
 # specs/sglang/runners/dflash_worker.yaml:1
 class DflashWorkerDraftRunner:
     """The buffers in which blocks of drafts wait for their draft and their verify.
@@ -104,7 +118,9 @@ class DflashWorkerDraftRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.dflash_worker_draft,
         )
-        self._views: ViewCache[DflashWorkerDraftViews] = ViewCache()
+        self._views = SlotViews()
+        self._plans: PlanCache[DflashWorkerDraftBatch] = PlanCache({} if self.debug.loads else SEEN)
+        self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
 
     def load(
         self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
@@ -120,7 +136,18 @@ class DflashWorkerDraftRunner:
         Raises BatchError for a batch that the spec does not allow, CapacityError for one that
         does not fit.
         """
-        return self._load(live, self._extents(live, pad, sources=True), copy)
+        agreed = pad if not isinstance(pad, Offer) else pad.rows if pad.live is live else None
+        key = self._plans.key(live, live.mode, agreed) if copy else None
+        batch = None if key is None else self._plans.load(key, live)
+        if batch is None:
+            batch = self._load(live, self._extents(live, pad, sources=True), copy, key)
+        return batch
+
+    def plan(
+        self, live: LiveBatch, *, pad: bool | Offer = True
+    ) -> LoadPlan[DflashWorkerDraftBatch]:
+        """What loading this batch writes, and others like it; it is checked as by `load`."""
+        return self._plan(live, self._extents(live, pad, sources=True))
 
     def extents(self, live: LiveBatch, *, pad: bool | Offer = True) -> Extents:
         """Rows of a batch before and after padding; takes part in the collectives of its mode.
@@ -171,18 +198,58 @@ class DflashWorkerDraftRunner:
             mode, "dflash_worker", self.modes, place="specs/sglang/runners/dflash_worker.yaml:1"
         )
 
-    def _load(self, live: LiveBatch, extents: Extents, copy: bool) -> DflashWorkerDraftBatch:
+    def _load(
+        self, live: LiveBatch, extents: Extents, copy: bool, key: Hashable | None = None
+    ) -> DflashWorkerDraftBatch:
+        rows, padded = extents.rows, extents.padded
+        if copy and not self.debug.loads:
+            key = self._plans.key_of(live, live.mode, extents) if key is None else key
+            return self._plans.load_new(key, live, lambda: self._plan(live, extents))
+        plan = self._plan(live, extents)
+        if copy:
+            return self._load_debugged(live, plan)
+        if rows.brought != padded.brought:
+            problem = f"would need padding of {rows} to {padded}, which only a copy can have"
+            raise BatchError(
+                "U716",
+                live.mode.value,
+                "copy=False",
+                problem,
+                place="specs/sglang/runners/dflash_worker.yaml:1",
+            )
+        return plan.hand_out(live)
+
+    def _load_debugged(
+        self, live: LiveBatch, plan: LoadPlan[DflashWorkerDraftBatch]
+    ) -> DflashWorkerDraftBatch:
+        """Debug mode: what earlier loads have left is poisoned, and nobody reads what is."""
+        if self.debug.claims:
+            self.registry.regions.claim()
+        if self.debug.poison:
+            self._poison(live)
+        batch = plan.load_first(live)
+        if self.debug.poison:
+            self._require_unpoisoned(batch)
+        if self.debug.canaries:
+            self.registry.regions.check_canaries()
+        return batch
+
+    def _plan(self, live: LiveBatch, extents: Extents) -> LoadPlan[DflashWorkerDraftBatch]:
         match live.mode:
             case Mode.DFLASH_BLOCK:
-                return self._load_laying_out(live, extents, copy)
+                return self._plan_laying_out(live, extents)
             case _:
                 raise self._unknown(live.mode)
 
-    def _views_of(self, rows: Rows) -> DflashWorkerDraftViews:
-        views = self._views.get(rows)
-        if views is None:
-            views = self._views.put(rows, DflashWorkerDraftViews.of(self.registry, rows))
-        return views
+    def _poison(self, live: LiveBatch) -> None:
+        match live.mode:
+            case Mode.DFLASH_BLOCK:
+                self._poison_laying_out(live)
+
+    def _require_unpoisoned(self, batch: DflashWorkerDraftBatch) -> None:
+        match batch.mode:
+            case Mode.DFLASH_BLOCK:
+                self._require_unpoisoned_laying_out(batch, batch.mode.value)
 
     # specs/sglang/modes/dflash_block.yaml:1
     def _extents_dflash_block(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
@@ -252,101 +319,51 @@ class DflashWorkerDraftRunner:
         if self.debug.values:
             self._check_values_laying_out(live, mode)
 
-    def _load_laying_out(
-        self, live: LiveBatch, extents: Extents, copy: bool
-    ) -> DflashWorkerDraftBatch:
+    def _plan_laying_out(
+        self, live: LiveBatch, extents: Extents
+    ) -> LoadPlan[DflashWorkerDraftBatch]:
         """The slots of dflash_block."""
-        mode = live.mode.value
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
-        laid_out_seq_lens_cpu = None if views.laid_out_seq_lens_cpu is None else live.seq_lens_cpu
-        if not copy:
-            if rows.brought != padded.brought:
-                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
-                raise BatchError(
-                    "U716",
-                    mode,
-                    "copy=False",
-                    problem,
-                    place="specs/sglang/runners/dflash_worker.yaml:1",
-                )
-            return DflashWorkerDraftBatch(
-                mode=live.mode,
-                live_requests=rows.requests,
-                requests=padded.requests,
-                live_tokens=rows.tokens,
-                tokens=padded.tokens,
-                live_graph_requests=rows.graph_requests,
-                graph_requests=padded.graph_requests,
-                live_graph_tokens=rows.graph_tokens,
-                graph_tokens=padded.graph_tokens,
-                live_split_tokens=rows.split_tokens,
-                split_tokens=padded.split_tokens,
-                live_first_tokens=rows.first_tokens,
-                first_tokens=padded.first_tokens,
-                live_second_tokens=rows.second_tokens,
-                second_tokens=padded.second_tokens,
-                live_context_tokens=rows.context_tokens,
-                context_tokens=padded.context_tokens,
-                live_proxy_tokens=rows.proxy_tokens,
-                proxy_tokens=padded.proxy_tokens,
-                live_gathered_tokens=rows.gathered_tokens,
-                gathered_tokens=padded.gathered_tokens,
-                laid_out_ids=views.laid_out_ids,
-                laid_out_positions=views.laid_out_positions,
-                laid_out_tokens=views.laid_out_tokens,
-                laid_out_cache_loc=views.laid_out_cache_loc,
-                laid_out_end=views.laid_out_end,
-                laid_out_seq_lens_cpu=laid_out_seq_lens_cpu,
-                input_embeds=live.input_embeds,
-            )
-        if self.debug.claims:
-            self.registry.regions.claim()
-        if self.debug.poison:
-            self._poison_laying_out(live)
-        # specs/sglang/slots.yaml:215
-        # specs/sglang/slots.yaml:218
-        # specs/sglang/slots.yaml:221
-        # specs/sglang/slots.yaml:224
-        # specs/sglang/slots.yaml:228
-        # specs/sglang/slots.yaml:231
-        if views.laid_out_seq_lens_cpu is not None:
-            load_rows(views.laid_out_seq_lens_cpu, laid_out_seq_lens_cpu, rows.requests, 0)
+        registry = self.registry
+        view = self._views.of
+        steps = LoadSteps()
         batch = DflashWorkerDraftBatch(
             mode=live.mode,
-            live_requests=rows.requests,
-            requests=padded.requests,
-            live_tokens=rows.tokens,
-            tokens=padded.tokens,
-            live_graph_requests=rows.graph_requests,
-            graph_requests=padded.graph_requests,
-            live_graph_tokens=rows.graph_tokens,
-            graph_tokens=padded.graph_tokens,
-            live_split_tokens=rows.split_tokens,
-            split_tokens=padded.split_tokens,
-            live_first_tokens=rows.first_tokens,
-            first_tokens=padded.first_tokens,
-            live_second_tokens=rows.second_tokens,
-            second_tokens=padded.second_tokens,
-            live_context_tokens=rows.context_tokens,
-            context_tokens=padded.context_tokens,
-            live_proxy_tokens=rows.proxy_tokens,
-            proxy_tokens=padded.proxy_tokens,
-            live_gathered_tokens=rows.gathered_tokens,
-            gathered_tokens=padded.gathered_tokens,
-            laid_out_ids=views.laid_out_ids,
-            laid_out_positions=views.laid_out_positions,
-            laid_out_tokens=views.laid_out_tokens,
-            laid_out_cache_loc=views.laid_out_cache_loc,
-            laid_out_end=views.laid_out_end,
-            laid_out_seq_lens_cpu=views.laid_out_seq_lens_cpu,
+            live=rows,
+            padded=padded,
+            # specs/sglang/slots.yaml:215
+            laid_out_ids=None
+            if registry.laid_out_ids is None
+            else view(registry.laid_out_ids, padded.tokens),
+            # specs/sglang/slots.yaml:218
+            laid_out_positions=None
+            if registry.laid_out_positions is None
+            else view(registry.laid_out_positions, padded.tokens),
+            # specs/sglang/slots.yaml:221
+            laid_out_tokens=None
+            if registry.laid_out_tokens is None
+            else view(registry.laid_out_tokens, padded.tokens),
+            # specs/sglang/slots.yaml:224
+            laid_out_cache_loc=None
+            if registry.laid_out_cache_loc is None
+            else view(registry.laid_out_cache_loc, padded.tokens),
+            # specs/sglang/slots.yaml:228
+            laid_out_end=None
+            if registry.laid_out_end is None
+            else view(registry.laid_out_end, padded.requests),
+            # specs/sglang/slots.yaml:231
+            laid_out_seq_lens_cpu=None
+            if registry.laid_out_seq_lens_cpu is None
+            else steps.copy(
+                view(registry.laid_out_seq_lens_cpu, padded.requests),
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                (rows.requests,),
+                0,
+            ),
             input_embeds=live.input_embeds,
         )
-        if self.debug.poison:
-            self._require_unpoisoned_laying_out(batch, mode)
-        if self.debug.canaries:
-            self.registry.regions.check_canaries()
-        return batch
+        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_laying_out(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Hashable, Mapping
+from typing import Final, TypeVar
 
 import torch
 
@@ -19,6 +20,7 @@ from ullage_runtime.checks import (
     whole_number,
 )
 from ullage_runtime.configuration import present
+from ullage_runtime.cuda.writer import writer_for
 from ullage_runtime.debug import (
     DebugOptions,
     poison_around,
@@ -27,21 +29,22 @@ from ullage_runtime.debug import (
 )
 from ullage_runtime.errors import BatchError, UllageRuntimeError
 from ullage_runtime.integers import align_up, cdiv, next_in
-from ullage_runtime.loader import load_rows, write_scalar
+from ullage_runtime.load_plan import LoadPlan, LoadSteps
 from ullage_runtime.outputs import cut_to_live, map_tensors
+from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.ranks import Ranks
 from ullage_runtime.requirements import require_ranks, require_same_configuration
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import ViewCache
+from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import DraftExtendGraphDraftBatch, Extents, LiveBatch, Mode, Offer, Rows
 from .capacities import DraftExtendGraphDraftCapacities
 from .config import Config, SpeculativeAlgorithm
 from .engine import DraftExtendGraphDraftEngine, DraftExtendGraphDraftFacts
-from .registry import DraftExtendGraphDraftRegistry, DraftExtendGraphDraftViews
+from .registry import DraftExtendGraphDraftRegistry
 
-require_generated_code_version(4, __name__)
+require_generated_code_version(5, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -244,6 +247,28 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
     return tuple(mode for mode, is_served in modes if is_served)
 
 
+def exchanging_modes(config: Config) -> tuple[Mode, ...]:
+    """The modes whose padding other ranks take part in."""
+    modes = (
+        (Mode.DRAFT_EXTEND, config.require_mlp_sync),
+        (Mode.IDLE_IN_CATCH_UP, config.require_mlp_sync),
+    )
+    return tuple(mode for mode, is_exchanging in modes if is_exchanging)
+
+
+SEEN: Final[Mapping[Mode, Seen]] = {
+    # specs/sglang/modes/capture_draft_extend.yaml:1
+    Mode.CAPTURE_DRAFT_EXTEND: Seen(("batch_size",)),
+    # specs/sglang/modes/draft_extend.yaml:1
+    Mode.DRAFT_EXTEND: Seen(("batch_size",)),
+    # specs/sglang/modes/idle_in_catch_up.yaml:1
+    Mode.IDLE_IN_CATCH_UP: Seen(),
+}
+"""What load sees of the batches of each mode."""
+CARRIED: Final = (("input_embeds", "input_embeds"),)
+"""Fields that go from the live batch into the loaded one as they are."""
+
+
 # specs/sglang/runners/draft_extend_graph.yaml:1
 class DraftExtendGraphDraftRunner:
     """Replays captured graphs in which the draft model catches up with the verified tokens.
@@ -285,7 +310,11 @@ class DraftExtendGraphDraftRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.draft_extend_graph_draft,
         )
-        self._views: ViewCache[DraftExtendGraphDraftViews] = ViewCache()
+        self._views = SlotViews()
+        self._plans: PlanCache[DraftExtendGraphDraftBatch] = PlanCache(
+            {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
+        )
+        self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
 
     def load(
         self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
@@ -301,7 +330,18 @@ class DraftExtendGraphDraftRunner:
         Raises BatchError for a batch that the spec does not allow, CapacityError for one that
         does not fit, PeerError where the batch of another rank is refused.
         """
-        return self._load(live, self._extents(live, pad, sources=True), copy)
+        agreed = pad if not isinstance(pad, Offer) else pad.rows if pad.live is live else None
+        key = self._plans.key(live, live.mode, agreed) if copy else None
+        batch = None if key is None else self._plans.load(key, live)
+        if batch is None:
+            batch = self._load(live, self._extents(live, pad, sources=True), copy, key)
+        return batch
+
+    def plan(
+        self, live: LiveBatch, *, pad: bool | Offer = True
+    ) -> LoadPlan[DraftExtendGraphDraftBatch]:
+        """What loading this batch writes, and others like it; it is checked as by `load`."""
+        return self._plan(live, self._extents(live, pad, sources=True))
 
     def extents(self, live: LiveBatch, *, pad: bool | Offer = True) -> Extents:
         """Rows of a batch before and after padding; takes part in the collectives of its mode.
@@ -402,20 +442,58 @@ class DraftExtendGraphDraftRunner:
             place="specs/sglang/runners/draft_extend_graph.yaml:1",
         )
 
-    def _load(self, live: LiveBatch, extents: Extents, copy: bool) -> DraftExtendGraphDraftBatch:
+    def _load(
+        self, live: LiveBatch, extents: Extents, copy: bool, key: Hashable | None = None
+    ) -> DraftExtendGraphDraftBatch:
+        rows, padded = extents.rows, extents.padded
+        if copy and not self.debug.loads:
+            key = self._plans.key_of(live, live.mode, extents) if key is None else key
+            return self._plans.load_new(key, live, lambda: self._plan(live, extents))
+        plan = self._plan(live, extents)
+        if copy:
+            return self._load_debugged(live, plan)
+        if rows.brought != padded.brought:
+            problem = f"would need padding of {rows} to {padded}, which only a copy can have"
+            raise BatchError(
+                "U716",
+                live.mode.value,
+                "copy=False",
+                problem,
+                place="specs/sglang/runners/draft_extend_graph.yaml:1",
+            )
+        return plan.hand_out(live)
+
+    def _load_debugged(
+        self, live: LiveBatch, plan: LoadPlan[DraftExtendGraphDraftBatch]
+    ) -> DraftExtendGraphDraftBatch:
+        """Debug mode: what earlier loads have left is poisoned, and nobody reads what is."""
+        if self.debug.claims:
+            self.registry.regions.claim()
+        if self.debug.poison:
+            self._poison(live)
+        batch = plan.load_first(live)
+        if self.debug.poison:
+            self._require_unpoisoned(batch)
+        if self.debug.canaries:
+            self.registry.regions.check_canaries()
+        return batch
+
+    def _plan(self, live: LiveBatch, extents: Extents) -> LoadPlan[DraftExtendGraphDraftBatch]:
         match live.mode:
             case Mode.CAPTURE_DRAFT_EXTEND | Mode.DRAFT_EXTEND | Mode.IDLE_IN_CATCH_UP:
-                return self._load_catching_up(live, extents, copy)
+                return self._plan_catching_up(live, extents)
             case _:
                 raise self._unknown(live.mode)
 
-    def _views_of(self, rows: Rows) -> DraftExtendGraphDraftViews:
-        views = self._views.get(rows)
-        if views is None:
-            views = self._views.put(
-                rows, DraftExtendGraphDraftViews.of(self.registry, self.config, rows)
-            )
-        return views
+    def _poison(self, live: LiveBatch) -> None:
+        match live.mode:
+            case Mode.CAPTURE_DRAFT_EXTEND | Mode.DRAFT_EXTEND | Mode.IDLE_IN_CATCH_UP:
+                self._poison_catching_up(live)
+
+    def _require_unpoisoned(self, batch: DraftExtendGraphDraftBatch) -> None:
+        match batch.mode:
+            case Mode.CAPTURE_DRAFT_EXTEND | Mode.DRAFT_EXTEND | Mode.IDLE_IN_CATCH_UP:
+                self._require_unpoisoned_catching_up(batch, batch.mode.value)
 
     # specs/sglang/modes/capture_draft_extend.yaml:1
     def _extents_capture_draft_extend(
@@ -818,326 +896,364 @@ class DraftExtendGraphDraftRunner:
         if self.debug.values:
             self._check_values_catching_up(live, mode)
 
-    def _load_catching_up(
-        self, live: LiveBatch, extents: Extents, copy: bool
-    ) -> DraftExtendGraphDraftBatch:
+    def _plan_catching_up(
+        self, live: LiveBatch, extents: Extents
+    ) -> LoadPlan[DraftExtendGraphDraftBatch]:
         """The slots of capture_draft_extend, draft_extend, idle_in_catch_up."""
         config = self.config
-        mode = live.mode.value
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
-        input_ids = live.input_ids
-        positions = live.positions
-        out_cache_loc = live.out_cache_loc
-        mrope_positions = live.mrope_positions
-        req_pool_indices = live.req_pool_indices
-        seq_lens = live.seq_lens
-        seq_lens_cpu = live.seq_lens_cpu
-        target_hidden_states = None if views.target_hidden_states is None else live.hidden_states
-        verify_extend_seq_lens = (
-            None if views.verify_extend_seq_lens is None else live.extend_seq_lens
-        )
-        num_correct_drafts = None if views.num_correct_drafts is None else live.num_correct_drafts
-        num_accept_tokens = None if views.num_accept_tokens is None else live.num_accept_tokens
-        select_index = None if views.select_index is None else live.select_index
-        draft_mamba_track_indices = (
-            None if views.draft_mamba_track_indices is None else live.mamba_track_indices
-        )
-        if not copy:
-            if rows.brought != padded.brought:
-                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
-                raise BatchError(
-                    "U716",
-                    mode,
-                    "copy=False",
-                    problem,
-                    place="specs/sglang/runners/draft_extend_graph.yaml:1",
-                )
-            return DraftExtendGraphDraftBatch(
-                mode=live.mode,
-                live_requests=rows.requests,
-                requests=padded.requests,
-                live_tokens=rows.tokens,
-                tokens=padded.tokens,
-                live_graph_requests=rows.graph_requests,
-                graph_requests=padded.graph_requests,
-                live_graph_tokens=rows.graph_tokens,
-                graph_tokens=padded.graph_tokens,
-                live_split_tokens=rows.split_tokens,
-                split_tokens=padded.split_tokens,
-                live_first_tokens=rows.first_tokens,
-                first_tokens=padded.first_tokens,
-                live_second_tokens=rows.second_tokens,
-                second_tokens=padded.second_tokens,
-                live_context_tokens=rows.context_tokens,
-                context_tokens=padded.context_tokens,
-                live_proxy_tokens=rows.proxy_tokens,
-                proxy_tokens=padded.proxy_tokens,
-                live_gathered_tokens=rows.gathered_tokens,
-                gathered_tokens=padded.gathered_tokens,
-                flashinfer_workspace=views.flashinfer_workspace,
-                input_ids=input_ids,
-                positions=positions,
-                out_cache_loc=out_cache_loc,
-                mrope_positions=mrope_positions,
-                req_pool_indices=req_pool_indices,
-                seq_lens=seq_lens,
-                seq_lens_cpu=seq_lens_cpu,
-                global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
-                global_num_tokens_for_logprob=torch.full_like(
-                    views.global_num_tokens_for_logprob, padded.tokens
+        registry = self.registry
+        view = self._views.of
+        steps = LoadSteps()
+        batch = DraftExtendGraphDraftBatch(
+            mode=live.mode,
+            live=rows,
+            padded=padded,
+            # specs/sglang/backends/flashinfer.yaml:67
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
+            # specs/sglang/slots.yaml:3
+            input_ids=steps.copy_present(
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:6
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:9
+            out_cache_loc=steps.copy_present(
+                view(registry.out_cache_loc, padded.tokens),
+                "out_cache_loc",
+                live.out_cache_loc,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:15
+            mrope_positions=steps.copy_present(
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
+            ),
+            # specs/sglang/slots.yaml:18
+            req_pool_indices=steps.copy(
+                view(registry.req_pool_indices, padded.requests),
+                "req_pool_indices",
+                live.req_pool_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:21
+            seq_lens=steps.copy(
+                view(registry.seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:24
+            seq_lens_cpu=steps.copy_present(
+                view(registry.seq_lens_cpu, padded.requests),
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:74
+            global_num_tokens=steps.compute(
+                view(
+                    registry.global_num_tokens,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
                 ),
-                target_hidden_states=target_hidden_states,
-                verify_extend_seq_lens=verify_extend_seq_lens,
-                num_correct_drafts=num_correct_drafts,
-                num_accept_tokens=num_accept_tokens,
-                select_index=select_index,
-                draft_mamba_track_indices=draft_mamba_track_indices,
-                draft_extend_seed_topk=views.draft_extend_seed_topk,
-                draft_logits=views.draft_logits,
-                dsa_page_table=views.dsa_page_table,
-                dsa_cache_seqlens=views.dsa_cache_seqlens,
-                dsa_kv_indptr=views.dsa_kv_indptr,
-                dsa_kv_indices=views.dsa_kv_indices,
-                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-                flashinfer_last_page_len=views.flashinfer_last_page_len,
-                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
-                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
-                flashinfer_kv_indices=views.flashinfer_kv_indices,
-                flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
-                flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
-                flashinfer_mask_indptr=views.flashinfer_mask_indptr,
-                flashinfer_custom_mask=views.flashinfer_custom_mask,
-                mla_kv_indptr=views.mla_kv_indptr,
-                mla_qo_indptr=views.mla_qo_indptr,
-                mla_kv_indices=views.mla_kv_indices,
-                mla_kv_lens=views.mla_kv_lens,
-                mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
-                mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
-                mla_kv_lens_cpu=views.mla_kv_lens_cpu,
-                mla_block_table=views.mla_block_table,
-                mla_padded_q=views.mla_padded_q,
-                mla_unpadded_output=views.mla_unpadded_output,
-                page_table=views.page_table,
-                window_page_table=views.window_page_table,
-                encoder_page_table=views.encoder_page_table,
-                cache_seqlens=views.cache_seqlens,
-                cu_seqlens_q=views.cu_seqlens_q,
-                cu_seqlens_k=views.cu_seqlens_k,
-                scheduler_metadata=views.scheduler_metadata,
-                strided_indices=views.strided_indices,
-                triton_kv_indptr=views.triton_kv_indptr,
-                triton_window_kv_indptr=views.triton_window_kv_indptr,
-                triton_qo_indptr=views.triton_qo_indptr,
-                triton_mask_indptr=views.triton_mask_indptr,
-                triton_kv_indices=views.triton_kv_indices,
-                triton_window_kv_indices=views.triton_window_kv_indices,
-                triton_window_cache_loc=views.triton_window_cache_loc,
-                triton_num_kv_splits=views.triton_num_kv_splits,
-                triton_attn_logits=views.triton_attn_logits,
-                triton_attn_lse=views.triton_attn_lse,
-                input_embeds=live.input_embeds,
-            )
-        if self.debug.claims:
-            self.registry.regions.claim()
-        if self.debug.poison:
-            self._poison_catching_up(live)
-        # specs/sglang/backends/flashinfer.yaml:67
-        # specs/sglang/slots.yaml:3
-        if input_ids is not None:
-            load_rows(views.input_ids, input_ids, rows.tokens, 0)
-        # specs/sglang/slots.yaml:6
-        load_rows(views.positions, positions, rows.tokens, 0)
-        # specs/sglang/slots.yaml:9
-        if out_cache_loc is not None:
-            load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:15
-        if mrope_positions is not None:
-            load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:18
-        load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:21
-        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:24
-        if seq_lens_cpu is not None:
-            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:74
-        write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:77
-        write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:125
-        if views.target_hidden_states is not None and target_hidden_states is not None:
-            load_rows(views.target_hidden_states, target_hidden_states, rows.tokens, None)
-        # specs/sglang/slots.yaml:128
-        if views.verify_extend_seq_lens is not None:
-            load_rows(
-                views.verify_extend_seq_lens,
-                verify_extend_seq_lens,
-                rows.requests,
+                padded.tokens,
+            ),
+            # specs/sglang/slots.yaml:77
+            global_num_tokens_for_logprob=steps.compute(
+                view(
+                    registry.global_num_tokens_for_logprob,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
+            ),
+            # specs/sglang/slots.yaml:125
+            target_hidden_states=None
+            if registry.target_hidden_states is None
+            else steps.copy_present(
+                view(
+                    registry.target_hidden_states, padded.tokens, present(config.draft_input_size)
+                ),
+                "hidden_states",
+                live.hidden_states,
+                (rows.tokens, present(config.draft_input_size)),
+            ),
+            # specs/sglang/slots.yaml:128
+            verify_extend_seq_lens=None
+            if registry.verify_extend_seq_lens is None
+            else steps.copy(
+                view(registry.verify_extend_seq_lens, padded.requests),
+                "extend_seq_lens",
+                live.extend_seq_lens,
+                (rows.requests,),
                 present(config.draft_extend_width),
-            )
-        # specs/sglang/slots.yaml:131
-        if views.num_correct_drafts is not None:
-            load_rows(
-                views.num_correct_drafts,
-                num_correct_drafts,
-                rows.requests,
+            ),
+            # specs/sglang/slots.yaml:131
+            num_correct_drafts=None
+            if registry.num_correct_drafts is None
+            else steps.copy(
+                view(registry.num_correct_drafts, padded.requests),
+                "num_correct_drafts",
+                live.num_correct_drafts,
+                (rows.requests,),
                 present(config.draft_extend_width),
-            )
-        # specs/sglang/slots.yaml:134
-        if views.num_accept_tokens is not None:
-            load_rows(
-                views.num_accept_tokens,
-                num_accept_tokens,
-                rows.requests,
+            ),
+            # specs/sglang/slots.yaml:134
+            num_accept_tokens=None
+            if registry.num_accept_tokens is None
+            else steps.copy(
+                view(registry.num_accept_tokens, padded.requests),
+                "num_accept_tokens",
+                live.num_accept_tokens,
+                (rows.requests,),
                 -1
                 if present(config.enable_multi_layer_eagle)
                 else present(config.draft_extend_width),
-            )
-        # specs/sglang/slots.yaml:137
-        if views.select_index is not None:
-            load_rows(views.select_index, select_index, rows.requests, 0)
-        # specs/sglang/slots.yaml:140
-        if views.draft_mamba_track_indices is not None and draft_mamba_track_indices is not None:
-            load_rows(views.draft_mamba_track_indices, draft_mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:144
-        # specs/sglang/slots.yaml:148
-        # specs/sglang/backends/dsa.yaml:15
-        # specs/sglang/backends/dsa.yaml:18
-        # specs/sglang/backends/dsa.yaml:20
-        # specs/sglang/backends/dsa.yaml:23
-        # specs/sglang/backends/flashinfer.yaml:16
-        # specs/sglang/backends/flashinfer.yaml:19
-        # specs/sglang/backends/flashinfer.yaml:21
-        # specs/sglang/backends/flashinfer.yaml:23
-        # specs/sglang/backends/flashinfer.yaml:26
-        # specs/sglang/backends/flashinfer.yaml:35
-        # specs/sglang/backends/flashinfer.yaml:38
-        # specs/sglang/backends/flashinfer.yaml:41
-        # specs/sglang/backends/flashinfer.yaml:45
-        # specs/sglang/backends/flashinfer.yaml:48
-        # specs/sglang/backends/mla.yaml:19
-        # specs/sglang/backends/mla.yaml:22
-        # specs/sglang/backends/mla.yaml:30
-        # specs/sglang/backends/mla.yaml:33
-        # specs/sglang/backends/mla.yaml:34
-        # specs/sglang/backends/mla.yaml:37
-        # specs/sglang/backends/mla.yaml:40
-        # specs/sglang/backends/mla.yaml:48
-        # specs/sglang/backends/mla.yaml:51
-        # specs/sglang/backends/mla.yaml:54
-        # specs/sglang/backends/page_tables.yaml:20
-        # specs/sglang/backends/page_tables.yaml:22
-        # specs/sglang/backends/page_tables.yaml:25
-        # specs/sglang/backends/page_tables.yaml:28
-        # specs/sglang/backends/page_tables.yaml:30
-        # specs/sglang/backends/page_tables.yaml:33
-        # specs/sglang/backends/page_tables.yaml:35
-        # specs/sglang/backends/page_tables.yaml:38
-        # specs/sglang/backends/triton.yaml:11
-        # specs/sglang/backends/triton.yaml:14
-        # specs/sglang/backends/triton.yaml:17
-        # specs/sglang/backends/triton.yaml:19
-        # specs/sglang/backends/triton.yaml:27
-        # specs/sglang/backends/triton.yaml:31
-        # specs/sglang/backends/triton.yaml:35
-        # specs/sglang/backends/triton.yaml:39
-        # specs/sglang/backends/triton.yaml:59
-        # specs/sglang/backends/triton.yaml:62
-        batch = DraftExtendGraphDraftBatch(
-            mode=live.mode,
-            live_requests=rows.requests,
-            requests=padded.requests,
-            live_tokens=rows.tokens,
-            tokens=padded.tokens,
-            live_graph_requests=rows.graph_requests,
-            graph_requests=padded.graph_requests,
-            live_graph_tokens=rows.graph_tokens,
-            graph_tokens=padded.graph_tokens,
-            live_split_tokens=rows.split_tokens,
-            split_tokens=padded.split_tokens,
-            live_first_tokens=rows.first_tokens,
-            first_tokens=padded.first_tokens,
-            live_second_tokens=rows.second_tokens,
-            second_tokens=padded.second_tokens,
-            live_context_tokens=rows.context_tokens,
-            context_tokens=padded.context_tokens,
-            live_proxy_tokens=rows.proxy_tokens,
-            proxy_tokens=padded.proxy_tokens,
-            live_gathered_tokens=rows.gathered_tokens,
-            gathered_tokens=padded.gathered_tokens,
-            flashinfer_workspace=views.flashinfer_workspace,
-            input_ids=views.input_ids if input_ids is not None else None,
-            positions=views.positions,
-            out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
-            mrope_positions=views.mrope_positions if mrope_positions is not None else None,
-            req_pool_indices=views.req_pool_indices,
-            seq_lens=views.seq_lens,
-            seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
-            global_num_tokens=views.global_num_tokens,
-            global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
-            target_hidden_states=views.target_hidden_states
-            if target_hidden_states is not None
-            else None,
-            verify_extend_seq_lens=views.verify_extend_seq_lens,
-            num_correct_drafts=views.num_correct_drafts,
-            num_accept_tokens=views.num_accept_tokens,
-            select_index=views.select_index,
-            draft_mamba_track_indices=views.draft_mamba_track_indices
-            if draft_mamba_track_indices is not None
-            else None,
-            draft_extend_seed_topk=views.draft_extend_seed_topk,
-            draft_logits=views.draft_logits,
-            dsa_page_table=views.dsa_page_table,
-            dsa_cache_seqlens=views.dsa_cache_seqlens,
-            dsa_kv_indptr=views.dsa_kv_indptr,
-            dsa_kv_indices=views.dsa_kv_indices,
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
-            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
-            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
-            flashinfer_kv_indices=views.flashinfer_kv_indices,
-            flashinfer_second_kv_indices=views.flashinfer_second_kv_indices,
-            flashinfer_window_cache_loc=views.flashinfer_window_cache_loc,
-            flashinfer_mask_indptr=views.flashinfer_mask_indptr,
-            flashinfer_custom_mask=views.flashinfer_custom_mask,
-            mla_kv_indptr=views.mla_kv_indptr,
-            mla_qo_indptr=views.mla_qo_indptr,
-            mla_kv_indices=views.mla_kv_indices,
-            mla_kv_lens=views.mla_kv_lens,
-            mla_kv_indptr_cpu=views.mla_kv_indptr_cpu,
-            mla_qo_indptr_cpu=views.mla_qo_indptr_cpu,
-            mla_kv_lens_cpu=views.mla_kv_lens_cpu,
-            mla_block_table=views.mla_block_table,
-            mla_padded_q=views.mla_padded_q,
-            mla_unpadded_output=views.mla_unpadded_output,
-            page_table=views.page_table,
-            window_page_table=views.window_page_table,
-            encoder_page_table=views.encoder_page_table,
-            cache_seqlens=views.cache_seqlens,
-            cu_seqlens_q=views.cu_seqlens_q,
-            cu_seqlens_k=views.cu_seqlens_k,
-            scheduler_metadata=views.scheduler_metadata,
-            strided_indices=views.strided_indices,
-            triton_kv_indptr=views.triton_kv_indptr,
-            triton_window_kv_indptr=views.triton_window_kv_indptr,
-            triton_qo_indptr=views.triton_qo_indptr,
-            triton_mask_indptr=views.triton_mask_indptr,
-            triton_kv_indices=views.triton_kv_indices,
-            triton_window_kv_indices=views.triton_window_kv_indices,
-            triton_window_cache_loc=views.triton_window_cache_loc,
-            triton_num_kv_splits=views.triton_num_kv_splits,
-            triton_attn_logits=views.triton_attn_logits,
-            triton_attn_lse=views.triton_attn_lse,
+            ),
+            # specs/sglang/slots.yaml:137
+            select_index=None
+            if registry.select_index is None
+            else steps.copy(
+                view(registry.select_index, padded.requests),
+                "select_index",
+                live.select_index,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:140
+            draft_mamba_track_indices=None
+            if registry.draft_mamba_track_indices is None
+            else steps.copy_present(
+                view(registry.draft_mamba_track_indices, padded.requests),
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:144
+            draft_extend_seed_topk=None
+            if registry.draft_extend_seed_topk is None
+            else view(
+                registry.draft_extend_seed_topk, padded.tokens, present(config.draft_index_topk)
+            ),
+            # specs/sglang/slots.yaml:148
+            draft_logits=None
+            if registry.draft_logits is None
+            else view(registry.draft_logits, padded.requests, present(config.draft_vocab_size)),
+            # specs/sglang/backends/dsa.yaml:15
+            dsa_page_table=None
+            if registry.dsa_page_table is None
+            else view(registry.dsa_page_table, padded.tokens, present(config.dsa_columns)),
+            # specs/sglang/backends/dsa.yaml:18
+            dsa_cache_seqlens=None
+            if registry.dsa_cache_seqlens is None
+            else view(registry.dsa_cache_seqlens, padded.tokens),
+            # specs/sglang/backends/dsa.yaml:20
+            dsa_kv_indptr=None
+            if registry.dsa_kv_indptr is None
+            else view(registry.dsa_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/dsa.yaml:23
+            dsa_kv_indices=None
+            if registry.dsa_kv_indices is None
+            else view(registry.dsa_kv_indices, padded.requests, present(config.dsa_index_topk)),
+            # specs/sglang/backends/flashinfer.yaml:16
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:19
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:21
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else view(registry.flashinfer_last_page_len, padded.requests),
+            # specs/sglang/backends/flashinfer.yaml:23
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:26
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:35
+            flashinfer_kv_indices=None
+            if registry.flashinfer_kv_indices is None
+            else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
+            # specs/sglang/backends/flashinfer.yaml:38
+            flashinfer_second_kv_indices=None
+            if registry.flashinfer_second_kv_indices is None
+            else view(
+                registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
+            ),
+            # specs/sglang/backends/flashinfer.yaml:41
+            flashinfer_window_cache_loc=None
+            if registry.flashinfer_window_cache_loc is None
+            else view(registry.flashinfer_window_cache_loc, padded.tokens),
+            # specs/sglang/backends/flashinfer.yaml:45
+            flashinfer_mask_indptr=None
+            if registry.flashinfer_mask_indptr is None
+            else view(registry.flashinfer_mask_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:48
+            flashinfer_custom_mask=None
+            if registry.flashinfer_custom_mask is None
+            else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
+            # specs/sglang/backends/mla.yaml:19
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else view(registry.mla_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:22
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else view(registry.mla_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:30
+            mla_kv_indices=None
+            if registry.mla_kv_indices is None
+            else view(registry.mla_kv_indices, padded.requests, config.sequence_limit),
+            # specs/sglang/backends/mla.yaml:33
+            mla_kv_lens=None
+            if registry.mla_kv_lens is None
+            else view(registry.mla_kv_lens, padded.requests),
+            # specs/sglang/backends/mla.yaml:34
+            mla_kv_indptr_cpu=None
+            if registry.mla_kv_indptr_cpu is None
+            else view(registry.mla_kv_indptr_cpu, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:37
+            mla_qo_indptr_cpu=None
+            if registry.mla_qo_indptr_cpu is None
+            else view(registry.mla_qo_indptr_cpu, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:40
+            mla_kv_lens_cpu=None
+            if registry.mla_kv_lens_cpu is None
+            else view(registry.mla_kv_lens_cpu, padded.requests),
+            # specs/sglang/backends/mla.yaml:48
+            mla_block_table=None
+            if registry.mla_block_table is None
+            else view(registry.mla_block_table, padded.requests, config.mla_blocks),
+            # specs/sglang/backends/mla.yaml:51
+            mla_padded_q=None
+            if registry.mla_padded_q is None
+            else view(
+                registry.mla_padded_q,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_latent_size),
+            ),
+            # specs/sglang/backends/mla.yaml:54
+            mla_unpadded_output=None
+            if registry.mla_unpadded_output is None
+            else view(
+                registry.mla_unpadded_output,
+                padded.tokens,
+                config.attention_heads,
+                present(config.mla_output_size),
+            ),
+            # specs/sglang/backends/page_tables.yaml:20
+            page_table=None
+            if registry.page_table is None
+            else view(registry.page_table, padded.requests, config.table_columns),
+            # specs/sglang/backends/page_tables.yaml:22
+            window_page_table=None
+            if registry.window_page_table is None
+            else view(registry.window_page_table, padded.requests, config.table_columns),
+            # specs/sglang/backends/page_tables.yaml:25
+            encoder_page_table=None
+            if registry.encoder_page_table is None
+            else view(
+                registry.encoder_page_table, padded.requests, present(config.max_source_positions)
+            ),
+            # specs/sglang/backends/page_tables.yaml:28
+            cache_seqlens=None
+            if registry.cache_seqlens is None
+            else view(registry.cache_seqlens, padded.requests),
+            # specs/sglang/backends/page_tables.yaml:30
+            cu_seqlens_q=None
+            if registry.cu_seqlens_q is None
+            else view(registry.cu_seqlens_q, padded.requests + 1),
+            # specs/sglang/backends/page_tables.yaml:33
+            cu_seqlens_k=None
+            if registry.cu_seqlens_k is None
+            else view(registry.cu_seqlens_k, padded.requests + 1),
+            # specs/sglang/backends/page_tables.yaml:35
+            scheduler_metadata=None
+            if registry.scheduler_metadata is None
+            else view(registry.scheduler_metadata, 4 * align_up(padded.requests, 4) + 1),
+            # specs/sglang/backends/page_tables.yaml:38
+            strided_indices=None
+            if registry.strided_indices is None
+            else view(registry.strided_indices, config.context_pages),
+            # specs/sglang/backends/triton.yaml:11
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else view(registry.triton_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:14
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else view(registry.triton_window_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:17
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else view(registry.triton_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:19
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else view(registry.triton_mask_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:27
+            triton_kv_indices=None
+            if registry.triton_kv_indices is None
+            else view(registry.triton_kv_indices, padded.requests, config.sequence_limit),
+            # specs/sglang/backends/triton.yaml:31
+            triton_window_kv_indices=None
+            if registry.triton_window_kv_indices is None
+            else view(registry.triton_window_kv_indices, padded.tokens, config.sliding_window),
+            # specs/sglang/backends/triton.yaml:35
+            triton_window_cache_loc=None
+            if registry.triton_window_cache_loc is None
+            else view(registry.triton_window_cache_loc, padded.tokens),
+            # specs/sglang/backends/triton.yaml:39
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else view(registry.triton_num_kv_splits, padded.tokens),
+            # specs/sglang/backends/triton.yaml:59
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else view(
+                registry.triton_attn_logits,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
+            # specs/sglang/backends/triton.yaml:62
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else view(
+                registry.triton_attn_lse,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
             input_embeds=live.input_embeds,
         )
-        if self.debug.poison:
-            self._require_unpoisoned_catching_up(batch, mode)
-        if self.debug.canaries:
-            self.registry.regions.check_canaries()
-        return batch
+        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_catching_up(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""

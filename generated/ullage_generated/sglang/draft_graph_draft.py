@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Hashable, Mapping
+from typing import Final, TypeVar
 
 import torch
 
@@ -19,6 +20,7 @@ from ullage_runtime.checks import (
     whole_number,
 )
 from ullage_runtime.configuration import present
+from ullage_runtime.cuda.writer import writer_for
 from ullage_runtime.debug import (
     DebugOptions,
     poison_around,
@@ -27,21 +29,22 @@ from ullage_runtime.debug import (
 )
 from ullage_runtime.errors import BatchError, UllageRuntimeError
 from ullage_runtime.integers import align_up, cdiv, next_in
-from ullage_runtime.loader import load_rows, write_scalar
+from ullage_runtime.load_plan import LoadPlan, LoadSteps
 from ullage_runtime.outputs import cut_to_live, map_tensors
+from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.ranks import Ranks
 from ullage_runtime.requirements import require_ranks, require_same_configuration
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import ViewCache
+from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import DraftGraphDraftBatch, Extents, LiveBatch, Mode, Offer, Rows
 from .capacities import DraftGraphDraftCapacities
 from .config import Config, SpeculativeAlgorithm
 from .engine import DraftGraphDraftEngine, DraftGraphDraftFacts
-from .registry import DraftGraphDraftRegistry, DraftGraphDraftViews
+from .registry import DraftGraphDraftRegistry
 
-require_generated_code_version(4, __name__)
+require_generated_code_version(5, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -239,6 +242,28 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
     return tuple(mode for mode, is_served in modes if is_served)
 
 
+def exchanging_modes(config: Config) -> tuple[Mode, ...]:
+    """The modes whose padding other ranks take part in."""
+    modes = (
+        (Mode.EAGLE_DRAFT, config.require_mlp_sync),
+        (Mode.IDLE_IN_DRAFT, config.require_mlp_sync),
+    )
+    return tuple(mode for mode, is_exchanging in modes if is_exchanging)
+
+
+SEEN: Final[Mapping[Mode, Seen]] = {
+    # specs/sglang/modes/capture_draft.yaml:1
+    Mode.CAPTURE_DRAFT: Seen(("batch_size",)),
+    # specs/sglang/modes/eagle_draft.yaml:1
+    Mode.EAGLE_DRAFT: Seen(("batch_size",)),
+    # specs/sglang/modes/idle_in_draft.yaml:1
+    Mode.IDLE_IN_DRAFT: Seen(),
+}
+"""What load sees of the batches of each mode."""
+CARRIED: Final = (("input_embeds", "input_embeds"),)
+"""Fields that go from the live batch into the loaded one as they are."""
+
+
 # specs/sglang/runners/draft_graph.yaml:1
 class DraftGraphDraftRunner:
     """Replays all draft steps of EAGLE as one graph.
@@ -280,7 +305,11 @@ class DraftGraphDraftRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.draft_graph_draft,
         )
-        self._views: ViewCache[DraftGraphDraftViews] = ViewCache()
+        self._views = SlotViews()
+        self._plans: PlanCache[DraftGraphDraftBatch] = PlanCache(
+            {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
+        )
+        self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
 
     def load(
         self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
@@ -296,7 +325,16 @@ class DraftGraphDraftRunner:
         Raises BatchError for a batch that the spec does not allow, CapacityError for one that
         does not fit, PeerError where the batch of another rank is refused.
         """
-        return self._load(live, self._extents(live, pad, sources=True), copy)
+        agreed = pad if not isinstance(pad, Offer) else pad.rows if pad.live is live else None
+        key = self._plans.key(live, live.mode, agreed) if copy else None
+        batch = None if key is None else self._plans.load(key, live)
+        if batch is None:
+            batch = self._load(live, self._extents(live, pad, sources=True), copy, key)
+        return batch
+
+    def plan(self, live: LiveBatch, *, pad: bool | Offer = True) -> LoadPlan[DraftGraphDraftBatch]:
+        """What loading this batch writes, and others like it; it is checked as by `load`."""
+        return self._plan(live, self._extents(live, pad, sources=True))
 
     def extents(self, live: LiveBatch, *, pad: bool | Offer = True) -> Extents:
         """Rows of a batch before and after padding; takes part in the collectives of its mode.
@@ -382,18 +420,58 @@ class DraftGraphDraftRunner:
             mode, "draft_graph", self.modes, place="specs/sglang/runners/draft_graph.yaml:1"
         )
 
-    def _load(self, live: LiveBatch, extents: Extents, copy: bool) -> DraftGraphDraftBatch:
+    def _load(
+        self, live: LiveBatch, extents: Extents, copy: bool, key: Hashable | None = None
+    ) -> DraftGraphDraftBatch:
+        rows, padded = extents.rows, extents.padded
+        if copy and not self.debug.loads:
+            key = self._plans.key_of(live, live.mode, extents) if key is None else key
+            return self._plans.load_new(key, live, lambda: self._plan(live, extents))
+        plan = self._plan(live, extents)
+        if copy:
+            return self._load_debugged(live, plan)
+        if rows.brought != padded.brought:
+            problem = f"would need padding of {rows} to {padded}, which only a copy can have"
+            raise BatchError(
+                "U716",
+                live.mode.value,
+                "copy=False",
+                problem,
+                place="specs/sglang/runners/draft_graph.yaml:1",
+            )
+        return plan.hand_out(live)
+
+    def _load_debugged(
+        self, live: LiveBatch, plan: LoadPlan[DraftGraphDraftBatch]
+    ) -> DraftGraphDraftBatch:
+        """Debug mode: what earlier loads have left is poisoned, and nobody reads what is."""
+        if self.debug.claims:
+            self.registry.regions.claim()
+        if self.debug.poison:
+            self._poison(live)
+        batch = plan.load_first(live)
+        if self.debug.poison:
+            self._require_unpoisoned(batch)
+        if self.debug.canaries:
+            self.registry.regions.check_canaries()
+        return batch
+
+    def _plan(self, live: LiveBatch, extents: Extents) -> LoadPlan[DraftGraphDraftBatch]:
         match live.mode:
             case Mode.CAPTURE_DRAFT | Mode.EAGLE_DRAFT | Mode.IDLE_IN_DRAFT:
-                return self._load_drafting(live, extents, copy)
+                return self._plan_drafting(live, extents)
             case _:
                 raise self._unknown(live.mode)
 
-    def _views_of(self, rows: Rows) -> DraftGraphDraftViews:
-        views = self._views.get(rows)
-        if views is None:
-            views = self._views.put(rows, DraftGraphDraftViews.of(self.registry, self.config, rows))
-        return views
+    def _poison(self, live: LiveBatch) -> None:
+        match live.mode:
+            case Mode.CAPTURE_DRAFT | Mode.EAGLE_DRAFT | Mode.IDLE_IN_DRAFT:
+                self._poison_drafting(live)
+
+    def _require_unpoisoned(self, batch: DraftGraphDraftBatch) -> None:
+        match batch.mode:
+            case Mode.CAPTURE_DRAFT | Mode.EAGLE_DRAFT | Mode.IDLE_IN_DRAFT:
+                self._require_unpoisoned_drafting(batch, batch.mode.value)
 
     # specs/sglang/modes/capture_draft.yaml:1
     def _extents_capture_draft(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
@@ -824,260 +902,344 @@ class DraftGraphDraftRunner:
         if self.debug.values:
             self._check_values_drafting(live, mode)
 
-    def _load_drafting(self, live: LiveBatch, extents: Extents, copy: bool) -> DraftGraphDraftBatch:
+    def _plan_drafting(self, live: LiveBatch, extents: Extents) -> LoadPlan[DraftGraphDraftBatch]:
         """The slots of capture_draft, eagle_draft, idle_in_draft."""
         config = self.config
-        mode = live.mode.value
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
-        input_ids = live.input_ids
-        positions = live.positions
-        mrope_positions = live.mrope_positions
-        req_pool_indices = live.req_pool_indices
-        seq_lens = live.seq_lens
-        seq_lens_cpu = live.seq_lens_cpu
-        canary_request_ids = None if views.canary_request_ids is None else live.request_ids
-        canary_bootstrap_rooms = (
-            None if views.canary_bootstrap_rooms is None else live.bootstrap_rooms
-        )
-        draft_cache_loc = None if views.draft_cache_loc is None else live.draft_cache_loc
-        draft_topk_p = None if views.draft_topk_p is None else live.topk_p
-        draft_topk_index = None if views.draft_topk_index is None else live.topk_index
-        draft_hidden_states = None if views.draft_hidden_states is None else live.hidden_states
-        draft_temperatures = None if views.draft_temperatures is None else live.temperatures
-        draft_top_ks = None if views.draft_top_ks is None else live.top_ks
-        draft_sampling_seed = None if views.draft_sampling_seed is None else live.sampling_seed
-        draft_seed_topk = None if views.draft_seed_topk is None else live.seed_topk
-        if not copy:
-            if rows.brought != padded.brought:
-                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
-                raise BatchError(
-                    "U716",
-                    mode,
-                    "copy=False",
-                    problem,
-                    place="specs/sglang/runners/draft_graph.yaml:1",
-                )
-            return DraftGraphDraftBatch(
-                mode=live.mode,
-                live_requests=rows.requests,
-                requests=padded.requests,
-                live_tokens=rows.tokens,
-                tokens=padded.tokens,
-                live_graph_requests=rows.graph_requests,
-                graph_requests=padded.graph_requests,
-                live_graph_tokens=rows.graph_tokens,
-                graph_tokens=padded.graph_tokens,
-                live_split_tokens=rows.split_tokens,
-                split_tokens=padded.split_tokens,
-                live_first_tokens=rows.first_tokens,
-                first_tokens=padded.first_tokens,
-                live_second_tokens=rows.second_tokens,
-                second_tokens=padded.second_tokens,
-                live_context_tokens=rows.context_tokens,
-                context_tokens=padded.context_tokens,
-                live_proxy_tokens=rows.proxy_tokens,
-                proxy_tokens=padded.proxy_tokens,
-                live_gathered_tokens=rows.gathered_tokens,
-                gathered_tokens=padded.gathered_tokens,
-                flashinfer_workspace=views.flashinfer_workspace,
-                input_ids=input_ids,
-                positions=positions,
-                mrope_positions=mrope_positions,
-                req_pool_indices=req_pool_indices,
-                seq_lens=seq_lens,
-                seq_lens_cpu=seq_lens_cpu,
-                canary_request_ids=canary_request_ids,
-                canary_bootstrap_rooms=canary_bootstrap_rooms,
-                global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
-                global_num_tokens_for_logprob=torch.full_like(
-                    views.global_num_tokens_for_logprob, padded.tokens
-                ),
-                draft_cache_loc=draft_cache_loc,
-                draft_seq_lens_of_one=None
-                if views.draft_seq_lens_of_one is None
-                else torch.full_like(views.draft_seq_lens_of_one, 1),
-                draft_topk_p=draft_topk_p,
-                draft_topk_index=draft_topk_index,
-                draft_hidden_states=draft_hidden_states,
-                draft_temperatures=draft_temperatures,
-                draft_top_ks=draft_top_ks,
-                draft_probs=views.draft_probs,
-                draft_sampling_seed=draft_sampling_seed,
-                draft_seed_topk=draft_seed_topk,
-                flashinfer_draft_kv_indptr=views.flashinfer_draft_kv_indptr,
-                flashinfer_draft_last_page_len=views.flashinfer_draft_last_page_len,
-                flashinfer_draft_kv_indices=views.flashinfer_draft_kv_indices,
-                mla_draft_kv_indptr=views.mla_draft_kv_indptr,
-                mla_draft_kv_indices=views.mla_draft_kv_indices,
-                strided_indices=views.strided_indices,
-                draft_page_table=views.draft_page_table,
-                draft_window_page_table=views.draft_window_page_table,
-                draft_branch_page_table=views.draft_branch_page_table,
-                draft_cache_seqlens=views.draft_cache_seqlens,
-                draft_cu_seqlens_q=views.draft_cu_seqlens_q,
-                draft_cu_seqlens_k=views.draft_cu_seqlens_k,
-                draft_scheduler_metadata=views.draft_scheduler_metadata,
-                triton_num_kv_splits=views.triton_num_kv_splits,
-                triton_attn_logits=views.triton_attn_logits,
-                triton_attn_lse=views.triton_attn_lse,
-                triton_draft_kv_indptr=views.triton_draft_kv_indptr,
-                triton_draft_kv_indices=views.triton_draft_kv_indices,
-                input_embeds=live.input_embeds,
-            )
-        if self.debug.claims:
-            self.registry.regions.claim()
-        if self.debug.poison:
-            self._poison_drafting(live)
-        # specs/sglang/backends/flashinfer.yaml:67
-        # specs/sglang/slots.yaml:3
-        if input_ids is not None:
-            load_rows(views.input_ids, input_ids, rows.tokens, 0)
-        # specs/sglang/slots.yaml:6
-        load_rows(views.positions, positions, rows.tokens, 0)
-        # specs/sglang/slots.yaml:15
-        if mrope_positions is not None:
-            load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:18
-        load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:21
-        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:24
-        if seq_lens_cpu is not None:
-            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:61
-        if views.canary_request_ids is not None:
-            load_rows(views.canary_request_ids, canary_request_ids, rows.requests, 0)
-        # specs/sglang/slots.yaml:64
-        if views.canary_bootstrap_rooms is not None:
-            load_rows(views.canary_bootstrap_rooms, canary_bootstrap_rooms, rows.requests, -1)
-        # specs/sglang/slots.yaml:74
-        write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:77
-        write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:92
-        if views.draft_cache_loc is not None:
-            load_rows(
-                views.draft_cache_loc,
-                draft_cache_loc,
-                rows.tokens * present(config.speculative_num_steps),
-                0,
-            )
-        # specs/sglang/slots.yaml:97
-        if views.draft_seq_lens_of_one is not None:
-            write_scalar(views.draft_seq_lens_of_one, 1)
-        # specs/sglang/slots.yaml:100
-        if views.draft_topk_p is not None:
-            load_rows(views.draft_topk_p, draft_topk_p, rows.requests, 0)
-        # specs/sglang/slots.yaml:103
-        if views.draft_topk_index is not None:
-            load_rows(views.draft_topk_index, draft_topk_index, rows.requests, 0)
-        # specs/sglang/slots.yaml:106
-        if views.draft_hidden_states is not None and draft_hidden_states is not None:
-            load_rows(views.draft_hidden_states, draft_hidden_states, rows.requests, 0)
-        # specs/sglang/slots.yaml:109
-        if views.draft_temperatures is not None and draft_temperatures is not None:
-            load_rows(views.draft_temperatures, draft_temperatures, rows.requests, 1)
-        # specs/sglang/slots.yaml:112
-        if views.draft_top_ks is not None and draft_top_ks is not None:
-            load_rows(views.draft_top_ks, draft_top_ks, rows.requests, 1)
-        # specs/sglang/slots.yaml:115
-        # specs/sglang/slots.yaml:118
-        if views.draft_sampling_seed is not None and draft_sampling_seed is not None:
-            load_rows(views.draft_sampling_seed, draft_sampling_seed, rows.requests, 0)
-        # specs/sglang/slots.yaml:121
-        if views.draft_seed_topk is not None and draft_seed_topk is not None:
-            load_rows(views.draft_seed_topk, draft_seed_topk, rows.requests, 0)
-        # specs/sglang/backends/flashinfer.yaml:57
-        # specs/sglang/backends/flashinfer.yaml:60
-        # specs/sglang/backends/flashinfer.yaml:62
-        # specs/sglang/backends/mla.yaml:64
-        # specs/sglang/backends/mla.yaml:67
-        # specs/sglang/backends/page_tables.yaml:38
-        # specs/sglang/backends/page_tables.yaml:74
-        # specs/sglang/backends/page_tables.yaml:77
-        # specs/sglang/backends/page_tables.yaml:80
-        # specs/sglang/backends/page_tables.yaml:83
-        # specs/sglang/backends/page_tables.yaml:86
-        # specs/sglang/backends/page_tables.yaml:89
-        # specs/sglang/backends/page_tables.yaml:92
-        # specs/sglang/backends/triton.yaml:39
-        # specs/sglang/backends/triton.yaml:59
-        # specs/sglang/backends/triton.yaml:62
-        # specs/sglang/backends/triton.yaml:71
-        # specs/sglang/backends/triton.yaml:74
+        registry = self.registry
+        view = self._views.of
+        steps = LoadSteps()
         batch = DraftGraphDraftBatch(
             mode=live.mode,
-            live_requests=rows.requests,
-            requests=padded.requests,
-            live_tokens=rows.tokens,
-            tokens=padded.tokens,
-            live_graph_requests=rows.graph_requests,
-            graph_requests=padded.graph_requests,
-            live_graph_tokens=rows.graph_tokens,
-            graph_tokens=padded.graph_tokens,
-            live_split_tokens=rows.split_tokens,
-            split_tokens=padded.split_tokens,
-            live_first_tokens=rows.first_tokens,
-            first_tokens=padded.first_tokens,
-            live_second_tokens=rows.second_tokens,
-            second_tokens=padded.second_tokens,
-            live_context_tokens=rows.context_tokens,
-            context_tokens=padded.context_tokens,
-            live_proxy_tokens=rows.proxy_tokens,
-            proxy_tokens=padded.proxy_tokens,
-            live_gathered_tokens=rows.gathered_tokens,
-            gathered_tokens=padded.gathered_tokens,
-            flashinfer_workspace=views.flashinfer_workspace,
-            input_ids=views.input_ids if input_ids is not None else None,
-            positions=views.positions,
-            mrope_positions=views.mrope_positions if mrope_positions is not None else None,
-            req_pool_indices=views.req_pool_indices,
-            seq_lens=views.seq_lens,
-            seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
-            canary_request_ids=views.canary_request_ids,
-            canary_bootstrap_rooms=views.canary_bootstrap_rooms,
-            global_num_tokens=views.global_num_tokens,
-            global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
-            draft_cache_loc=views.draft_cache_loc,
-            draft_seq_lens_of_one=views.draft_seq_lens_of_one,
-            draft_topk_p=views.draft_topk_p,
-            draft_topk_index=views.draft_topk_index,
-            draft_hidden_states=views.draft_hidden_states
-            if draft_hidden_states is not None
-            else None,
-            draft_temperatures=views.draft_temperatures if draft_temperatures is not None else None,
-            draft_top_ks=views.draft_top_ks if draft_top_ks is not None else None,
-            draft_probs=views.draft_probs,
-            draft_sampling_seed=views.draft_sampling_seed
-            if draft_sampling_seed is not None
-            else None,
-            draft_seed_topk=views.draft_seed_topk if draft_seed_topk is not None else None,
-            flashinfer_draft_kv_indptr=views.flashinfer_draft_kv_indptr,
-            flashinfer_draft_last_page_len=views.flashinfer_draft_last_page_len,
-            flashinfer_draft_kv_indices=views.flashinfer_draft_kv_indices,
-            mla_draft_kv_indptr=views.mla_draft_kv_indptr,
-            mla_draft_kv_indices=views.mla_draft_kv_indices,
-            strided_indices=views.strided_indices,
-            draft_page_table=views.draft_page_table,
-            draft_window_page_table=views.draft_window_page_table,
-            draft_branch_page_table=views.draft_branch_page_table,
-            draft_cache_seqlens=views.draft_cache_seqlens,
-            draft_cu_seqlens_q=views.draft_cu_seqlens_q,
-            draft_cu_seqlens_k=views.draft_cu_seqlens_k,
-            draft_scheduler_metadata=views.draft_scheduler_metadata,
-            triton_num_kv_splits=views.triton_num_kv_splits,
-            triton_attn_logits=views.triton_attn_logits,
-            triton_attn_lse=views.triton_attn_lse,
-            triton_draft_kv_indptr=views.triton_draft_kv_indptr,
-            triton_draft_kv_indices=views.triton_draft_kv_indices,
+            live=rows,
+            padded=padded,
+            # specs/sglang/backends/flashinfer.yaml:67
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
+            # specs/sglang/slots.yaml:3
+            input_ids=steps.copy_present(
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:6
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:15
+            mrope_positions=steps.copy_present(
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
+            ),
+            # specs/sglang/slots.yaml:18
+            req_pool_indices=steps.copy(
+                view(registry.req_pool_indices, padded.requests),
+                "req_pool_indices",
+                live.req_pool_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:21
+            seq_lens=steps.copy(
+                view(registry.seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:24
+            seq_lens_cpu=steps.copy_present(
+                view(registry.seq_lens_cpu, padded.requests),
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:61
+            canary_request_ids=None
+            if registry.canary_request_ids is None
+            else steps.copy(
+                view(registry.canary_request_ids, padded.requests),
+                "request_ids",
+                live.request_ids,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:64
+            canary_bootstrap_rooms=None
+            if registry.canary_bootstrap_rooms is None
+            else steps.copy(
+                view(registry.canary_bootstrap_rooms, padded.requests),
+                "bootstrap_rooms",
+                live.bootstrap_rooms,
+                (rows.requests,),
+                -1,
+            ),
+            # specs/sglang/slots.yaml:74
+            global_num_tokens=steps.compute(
+                view(
+                    registry.global_num_tokens,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
+            ),
+            # specs/sglang/slots.yaml:77
+            global_num_tokens_for_logprob=steps.compute(
+                view(
+                    registry.global_num_tokens_for_logprob,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
+            ),
+            # specs/sglang/slots.yaml:92
+            draft_cache_loc=None
+            if registry.draft_cache_loc is None
+            else steps.copy(
+                view(
+                    registry.draft_cache_loc, padded.tokens * present(config.speculative_num_steps)
+                ),
+                "draft_cache_loc",
+                live.draft_cache_loc,
+                (rows.tokens * present(config.speculative_num_steps),),
+                0,
+            ),
+            # specs/sglang/slots.yaml:97
+            draft_seq_lens_of_one=None
+            if registry.draft_seq_lens_of_one is None
+            else steps.compute(view(registry.draft_seq_lens_of_one, padded.requests), 1),
+            # specs/sglang/slots.yaml:100
+            draft_topk_p=None
+            if registry.draft_topk_p is None
+            else steps.copy(
+                view(
+                    registry.draft_topk_p, padded.requests, present(config.speculative_eagle_topk)
+                ),
+                "topk_p",
+                live.topk_p,
+                (rows.requests, present(config.speculative_eagle_topk)),
+                0,
+            ),
+            # specs/sglang/slots.yaml:103
+            draft_topk_index=None
+            if registry.draft_topk_index is None
+            else steps.copy(
+                view(
+                    registry.draft_topk_index,
+                    padded.requests,
+                    present(config.speculative_eagle_topk),
+                ),
+                "topk_index",
+                live.topk_index,
+                (rows.requests, present(config.speculative_eagle_topk)),
+                0,
+            ),
+            # specs/sglang/slots.yaml:106
+            draft_hidden_states=None
+            if registry.draft_hidden_states is None
+            else steps.copy_present(
+                view(
+                    registry.draft_hidden_states, padded.requests, present(config.draft_hidden_size)
+                ),
+                "hidden_states",
+                live.hidden_states,
+                (rows.requests, present(config.draft_hidden_size)),
+                0,
+            ),
+            # specs/sglang/slots.yaml:109
+            draft_temperatures=None
+            if registry.draft_temperatures is None
+            else steps.copy_present(
+                view(registry.draft_temperatures, padded.requests, 1),
+                "temperatures",
+                live.temperatures,
+                (rows.requests, 1),
+                1,
+            ),
+            # specs/sglang/slots.yaml:112
+            draft_top_ks=None
+            if registry.draft_top_ks is None
+            else steps.copy_present(
+                view(registry.draft_top_ks, padded.requests),
+                "top_ks",
+                live.top_ks,
+                (rows.requests,),
+                1,
+            ),
+            # specs/sglang/slots.yaml:115
+            draft_probs=None
+            if registry.draft_probs is None
+            else view(registry.draft_probs, padded.requests, present(config.draft_vocab_size)),
+            # specs/sglang/slots.yaml:118
+            draft_sampling_seed=None
+            if registry.draft_sampling_seed is None
+            else steps.copy_present(
+                view(registry.draft_sampling_seed, padded.requests),
+                "sampling_seed",
+                live.sampling_seed,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:121
+            draft_seed_topk=None
+            if registry.draft_seed_topk is None
+            else steps.copy_present(
+                view(registry.draft_seed_topk, padded.requests, present(config.draft_index_topk)),
+                "seed_topk",
+                live.seed_topk,
+                (rows.requests, present(config.draft_index_topk)),
+                0,
+            ),
+            # specs/sglang/backends/flashinfer.yaml:57
+            flashinfer_draft_kv_indptr=None
+            if registry.flashinfer_draft_kv_indptr is None
+            else view(
+                registry.flashinfer_draft_kv_indptr,
+                present(config.speculative_num_steps),
+                padded.requests * present(config.speculative_eagle_topk) + 1,
+            ),
+            # specs/sglang/backends/flashinfer.yaml:60
+            flashinfer_draft_last_page_len=None
+            if registry.flashinfer_draft_last_page_len is None
+            else view(registry.flashinfer_draft_last_page_len, padded.tokens),
+            # specs/sglang/backends/flashinfer.yaml:62
+            flashinfer_draft_kv_indices=None
+            if registry.flashinfer_draft_kv_indices is None
+            else view(
+                registry.flashinfer_draft_kv_indices,
+                present(config.speculative_num_steps),
+                padded.tokens,
+                config.request_table_width,
+            ),
+            # specs/sglang/backends/mla.yaml:64
+            mla_draft_kv_indptr=None
+            if registry.mla_draft_kv_indptr is None
+            else view(
+                registry.mla_draft_kv_indptr,
+                present(config.speculative_num_steps),
+                padded.requests * present(config.speculative_eagle_topk) + 1,
+            ),
+            # specs/sglang/backends/mla.yaml:67
+            mla_draft_kv_indices=None
+            if registry.mla_draft_kv_indices is None
+            else view(
+                registry.mla_draft_kv_indices,
+                present(config.speculative_num_steps),
+                padded.tokens,
+                config.request_table_width,
+            ),
+            # specs/sglang/backends/page_tables.yaml:38
+            strided_indices=None
+            if registry.strided_indices is None
+            else view(registry.strided_indices, config.context_pages),
+            # specs/sglang/backends/page_tables.yaml:74
+            draft_page_table=None
+            if registry.draft_page_table is None
+            else view(
+                registry.draft_page_table,
+                present(config.speculative_num_steps) - 1,
+                padded.requests,
+                config.table_columns,
+            ),
+            # specs/sglang/backends/page_tables.yaml:77
+            draft_window_page_table=None
+            if registry.draft_window_page_table is None
+            else view(
+                registry.draft_window_page_table,
+                present(config.speculative_num_steps) - 1,
+                padded.requests,
+                config.table_columns,
+            ),
+            # specs/sglang/backends/page_tables.yaml:80
+            draft_branch_page_table=None
+            if registry.draft_branch_page_table is None
+            else view(
+                registry.draft_branch_page_table, padded.tokens, present(config.branch_columns)
+            ),
+            # specs/sglang/backends/page_tables.yaml:83
+            draft_cache_seqlens=None
+            if registry.draft_cache_seqlens is None
+            else view(
+                registry.draft_cache_seqlens,
+                present(config.speculative_num_steps) - 1,
+                padded.requests,
+            ),
+            # specs/sglang/backends/page_tables.yaml:86
+            draft_cu_seqlens_q=None
+            if registry.draft_cu_seqlens_q is None
+            else view(
+                registry.draft_cu_seqlens_q,
+                present(config.speculative_num_steps) - 1,
+                padded.requests + 1,
+            ),
+            # specs/sglang/backends/page_tables.yaml:89
+            draft_cu_seqlens_k=None
+            if registry.draft_cu_seqlens_k is None
+            else view(
+                registry.draft_cu_seqlens_k,
+                present(config.speculative_num_steps) - 1,
+                padded.requests + 1,
+            ),
+            # specs/sglang/backends/page_tables.yaml:92
+            draft_scheduler_metadata=None
+            if registry.draft_scheduler_metadata is None
+            else view(
+                registry.draft_scheduler_metadata,
+                present(config.speculative_num_steps) - 1,
+                4 * align_up(padded.requests, 4) + 1,
+            ),
+            # specs/sglang/backends/triton.yaml:39
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else view(registry.triton_num_kv_splits, padded.tokens),
+            # specs/sglang/backends/triton.yaml:59
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else view(
+                registry.triton_attn_logits,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
+            # specs/sglang/backends/triton.yaml:62
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else view(
+                registry.triton_attn_lse,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
+            # specs/sglang/backends/triton.yaml:71
+            triton_draft_kv_indptr=None
+            if registry.triton_draft_kv_indptr is None
+            else view(
+                registry.triton_draft_kv_indptr,
+                present(config.speculative_num_steps),
+                padded.requests * present(config.speculative_eagle_topk) + 1,
+            ),
+            # specs/sglang/backends/triton.yaml:74
+            triton_draft_kv_indices=None
+            if registry.triton_draft_kv_indices is None
+            else view(
+                registry.triton_draft_kv_indices,
+                present(config.speculative_num_steps),
+                padded.tokens,
+                config.request_table_width,
+            ),
             input_embeds=live.input_embeds,
         )
-        if self.debug.poison:
-            self._require_unpoisoned_drafting(batch, mode)
-        if self.debug.canaries:
-            self.registry.regions.check_canaries()
-        return batch
+        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_drafting(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""

@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from contextlib import nullcontext
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import torch
 
@@ -22,6 +23,7 @@ from ullage_runtime.checks import (
     whole_number,
 )
 from ullage_runtime.configuration import present
+from ullage_runtime.cuda.writer import writer_for
 from ullage_runtime.debug import (
     DebugOptions,
     poison_around,
@@ -30,21 +32,22 @@ from ullage_runtime.debug import (
 )
 from ullage_runtime.errors import BatchError, UllageRuntimeError
 from ullage_runtime.integers import align_up, cdiv
-from ullage_runtime.loader import load_rows, write_scalar
+from ullage_runtime.load_plan import LoadPlan, LoadSteps
 from ullage_runtime.outputs import cut_to_live, map_tensors
+from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.ranks import Ranks
 from ullage_runtime.requirements import require_ranks, require_same_configuration
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import ViewCache
+from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import EagerDraftBatch, Extents, LiveBatch, Mode, Offer, Rows
 from .capacities import EagerDraftCapacities
 from .config import Config, CpStrategy, SpeculativeAlgorithm
 from .engine import EagerDraftEngine
-from .registry import EagerDraftRegistry, EagerDraftViews
+from .registry import EagerDraftRegistry
 
-require_generated_code_version(4, __name__)
+require_generated_code_version(5, __name__)
 
 InputsT = TypeVar("InputsT")
 ShardsT = TypeVar("ShardsT")
@@ -721,6 +724,48 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
     return tuple(mode for mode, is_served in modes if is_served)
 
 
+def exchanging_modes(config: Config) -> tuple[Mode, ...]:
+    """The modes whose padding other ranks take part in."""
+    modes = (
+        (Mode.DRAFT_EXTEND, config.require_mlp_sync),
+        (Mode.EAGLE_DRAFT, config.require_mlp_sync),
+        (Mode.EXTEND, config.require_mlp_sync),
+        (Mode.FROZEN_KV_DRAFT, config.require_mlp_sync),
+        (Mode.IDLE_BESIDE_EXTEND, config.require_mlp_sync),
+        (Mode.IDLE_IN_CATCH_UP, config.require_mlp_sync),
+        (Mode.IDLE_IN_DRAFT, config.require_mlp_sync),
+        (Mode.IDLE_IN_FROZEN_DRAFT, config.require_mlp_sync),
+    )
+    return tuple(mode for mode, is_exchanging in modes if is_exchanging)
+
+
+SEEN: Final[Mapping[Mode, Seen]] = {
+    # specs/sglang/modes/adaptive_draft_extend.yaml:1
+    Mode.ADAPTIVE_DRAFT_EXTEND: Seen(("adaptive_draft_tokens", "batch_size")),
+    # specs/sglang/modes/dflash_draft.yaml:1
+    Mode.DFLASH_DRAFT: Seen(("batch_size",)),
+    # specs/sglang/modes/draft_extend.yaml:1
+    Mode.DRAFT_EXTEND: Seen(("batch_size",)),
+    # specs/sglang/modes/eagle_draft.yaml:1
+    Mode.EAGLE_DRAFT: Seen(("batch_size",)),
+    # specs/sglang/modes/extend.yaml:1
+    Mode.EXTEND: Seen(("batch_size",), (("input_ids", 0), ("input_embeds", 0))),
+    # specs/sglang/modes/frozen_kv_draft.yaml:1
+    Mode.FROZEN_KV_DRAFT: Seen(("batch_size",)),
+    # specs/sglang/modes/idle_beside_extend.yaml:1
+    Mode.IDLE_BESIDE_EXTEND: Seen(),
+    # specs/sglang/modes/idle_in_catch_up.yaml:1
+    Mode.IDLE_IN_CATCH_UP: Seen(),
+    # specs/sglang/modes/idle_in_draft.yaml:1
+    Mode.IDLE_IN_DRAFT: Seen(),
+    # specs/sglang/modes/idle_in_frozen_draft.yaml:1
+    Mode.IDLE_IN_FROZEN_DRAFT: Seen(),
+}
+"""What load sees of the batches of each mode."""
+CARRIED: Final = (("input_embeds", "input_embeds"),)
+"""Fields that go from the live batch into the loaded one as they are."""
+
+
 # specs/sglang/runners/eager.yaml:1
 class EagerDraftRunner:
     """Launches the model without a graph, for every mode that is served.
@@ -762,7 +807,11 @@ class EagerDraftRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.eager_draft,
         )
-        self._views: ViewCache[EagerDraftViews] = ViewCache()
+        self._views = SlotViews()
+        self._plans: PlanCache[EagerDraftBatch] = PlanCache(
+            {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
+        )
+        self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
         self._is_warm = False
 
     def load(
@@ -779,7 +828,16 @@ class EagerDraftRunner:
         Raises BatchError for a batch that the spec does not allow, CapacityError for one that
         does not fit, PeerError where the batch of another rank is refused.
         """
-        return self._load(live, self._extents(live, pad, sources=True), copy)
+        agreed = pad if not isinstance(pad, Offer) else pad.rows if pad.live is live else None
+        key = self._plans.key(live, live.mode, agreed) if copy else None
+        batch = None if key is None else self._plans.load(key, live)
+        if batch is None:
+            batch = self._load(live, self._extents(live, pad, sources=True), copy, key)
+        return batch
+
+    def plan(self, live: LiveBatch, *, pad: bool | Offer = True) -> LoadPlan[EagerDraftBatch]:
+        """What loading this batch writes, and others like it; it is checked as by `load`."""
+        return self._plan(live, self._extents(live, pad, sources=True))
 
     def extents(self, live: LiveBatch, *, pad: bool | Offer = True) -> Extents:
         """Rows of a batch before and after padding; takes part in the collectives of its mode.
@@ -1092,7 +1150,41 @@ class EagerDraftRunner:
     def _unknown(self, mode: Mode) -> BatchError:
         return unknown_mode(mode, "eager", self.modes, place="specs/sglang/runners/eager.yaml:1")
 
-    def _load(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerDraftBatch:
+    def _load(
+        self, live: LiveBatch, extents: Extents, copy: bool, key: Hashable | None = None
+    ) -> EagerDraftBatch:
+        rows, padded = extents.rows, extents.padded
+        if copy and not self.debug.loads:
+            key = self._plans.key_of(live, live.mode, extents) if key is None else key
+            return self._plans.load_new(key, live, lambda: self._plan(live, extents))
+        plan = self._plan(live, extents)
+        if copy:
+            return self._load_debugged(live, plan)
+        if rows.brought != padded.brought:
+            problem = f"would need padding of {rows} to {padded}, which only a copy can have"
+            raise BatchError(
+                "U716",
+                live.mode.value,
+                "copy=False",
+                problem,
+                place="specs/sglang/runners/eager.yaml:1",
+            )
+        return plan.hand_out(live)
+
+    def _load_debugged(self, live: LiveBatch, plan: LoadPlan[EagerDraftBatch]) -> EagerDraftBatch:
+        """Debug mode: what earlier loads have left is poisoned, and nobody reads what is."""
+        if self.debug.claims:
+            self.registry.regions.claim()
+        if self.debug.poison:
+            self._poison(live)
+        batch = plan.load_first(live)
+        if self.debug.poison:
+            self._require_unpoisoned(batch)
+        if self.debug.canaries:
+            self.registry.regions.check_canaries()
+        return batch
+
+    def _plan(self, live: LiveBatch, extents: Extents) -> LoadPlan[EagerDraftBatch]:
         match live.mode:
             case (
                 Mode.ADAPTIVE_DRAFT_EXTEND
@@ -1101,7 +1193,7 @@ class EagerDraftRunner:
                 | Mode.EXTEND
                 | Mode.IDLE_BESIDE_EXTEND
             ):
-                return self._load_extending(live, extents, copy)
+                return self._plan_extending(live, extents)
             case (
                 Mode.EAGLE_DRAFT
                 | Mode.FROZEN_KV_DRAFT
@@ -1109,15 +1201,47 @@ class EagerDraftRunner:
                 | Mode.IDLE_IN_DRAFT
                 | Mode.IDLE_IN_FROZEN_DRAFT
             ):
-                return self._load_eagle_draft(live, extents, copy)
+                return self._plan_eagle_draft(live, extents)
             case _:
                 raise self._unknown(live.mode)
 
-    def _views_of(self, rows: Rows) -> EagerDraftViews:
-        views = self._views.get(rows)
-        if views is None:
-            views = self._views.put(rows, EagerDraftViews.of(self.registry, self.config, rows))
-        return views
+    def _poison(self, live: LiveBatch) -> None:
+        match live.mode:
+            case (
+                Mode.ADAPTIVE_DRAFT_EXTEND
+                | Mode.DFLASH_DRAFT
+                | Mode.DRAFT_EXTEND
+                | Mode.EXTEND
+                | Mode.IDLE_BESIDE_EXTEND
+            ):
+                self._poison_extending(live)
+            case (
+                Mode.EAGLE_DRAFT
+                | Mode.FROZEN_KV_DRAFT
+                | Mode.IDLE_IN_CATCH_UP
+                | Mode.IDLE_IN_DRAFT
+                | Mode.IDLE_IN_FROZEN_DRAFT
+            ):
+                self._poison_eagle_draft(live)
+
+    def _require_unpoisoned(self, batch: EagerDraftBatch) -> None:
+        match batch.mode:
+            case (
+                Mode.ADAPTIVE_DRAFT_EXTEND
+                | Mode.DFLASH_DRAFT
+                | Mode.DRAFT_EXTEND
+                | Mode.EXTEND
+                | Mode.IDLE_BESIDE_EXTEND
+            ):
+                self._require_unpoisoned_extending(batch, batch.mode.value)
+            case (
+                Mode.EAGLE_DRAFT
+                | Mode.FROZEN_KV_DRAFT
+                | Mode.IDLE_IN_CATCH_UP
+                | Mode.IDLE_IN_DRAFT
+                | Mode.IDLE_IN_FROZEN_DRAFT
+            ):
+                self._require_unpoisoned_eagle_draft(batch, batch.mode.value)
 
     # specs/sglang/modes/adaptive_draft_extend.yaml:1
     def _extents_adaptive_draft_extend(
@@ -1939,159 +2063,156 @@ class EagerDraftRunner:
         if self.debug.values:
             self._check_values_extending(live, mode)
 
-    def _load_extending(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerDraftBatch:
+    def _plan_extending(self, live: LiveBatch, extents: Extents) -> LoadPlan[EagerDraftBatch]:
         """The slots of adaptive_draft_extend, dflash_draft, draft_extend, extend,
         idle_beside_extend.
         """
         config = self.config
-        mode = live.mode.value
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
-        input_ids = live.input_ids
-        positions = live.positions
-        out_cache_loc = live.out_cache_loc
-        mrope_positions = live.mrope_positions
-        req_pool_indices = live.req_pool_indices
-        seq_lens = live.seq_lens
-        seq_lens_cpu = live.seq_lens_cpu
-        extend_seq_lens = live.extend_seq_lens
-        extend_prefix_lens = live.extend_prefix_lens
-        extend_start_loc = live.extend_start_loc
-        encoder_lens = None if views.encoder_lens is None else live.encoder_lens
-        mamba_track_indices = (
-            None if views.mamba_track_indices is None else live.mamba_track_indices
-        )
-        mamba_track_mask = None if views.mamba_track_mask is None else live.mamba_track_mask
-        ngram_column_starts = (
-            None if views.ngram_column_starts is None else live.ngram_column_starts
-        )
-        ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
-        if not copy:
-            if rows.brought != padded.brought:
-                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
-                raise BatchError(
-                    "U716", mode, "copy=False", problem, place="specs/sglang/runners/eager.yaml:1"
-                )
-            return EagerDraftBatch(
-                mode=live.mode,
-                live_requests=rows.requests,
-                requests=padded.requests,
-                live_tokens=rows.tokens,
-                tokens=padded.tokens,
-                live_graph_requests=rows.graph_requests,
-                graph_requests=padded.graph_requests,
-                live_graph_tokens=rows.graph_tokens,
-                graph_tokens=padded.graph_tokens,
-                live_split_tokens=rows.split_tokens,
-                split_tokens=padded.split_tokens,
-                live_first_tokens=rows.first_tokens,
-                first_tokens=padded.first_tokens,
-                live_second_tokens=rows.second_tokens,
-                second_tokens=padded.second_tokens,
-                live_context_tokens=rows.context_tokens,
-                context_tokens=padded.context_tokens,
-                live_proxy_tokens=rows.proxy_tokens,
-                proxy_tokens=padded.proxy_tokens,
-                live_gathered_tokens=rows.gathered_tokens,
-                gathered_tokens=padded.gathered_tokens,
-                flashinfer_workspace=views.flashinfer_workspace,
-                input_ids=input_ids,
-                positions=positions,
-                out_cache_loc=out_cache_loc,
-                mrope_positions=mrope_positions,
-                req_pool_indices=req_pool_indices,
-                seq_lens=seq_lens,
-                seq_lens_cpu=seq_lens_cpu,
-                extend_seq_lens=extend_seq_lens,
-                extend_prefix_lens=extend_prefix_lens,
-                extend_start_loc=extend_start_loc,
-                encoder_lens=encoder_lens,
-                mamba_track_indices=mamba_track_indices,
-                mamba_track_mask=mamba_track_mask,
-                ngram_column_starts=ngram_column_starts,
-                ngram_req_lens=ngram_req_lens,
-                num_token_non_padded=None
-                if views.num_token_non_padded is None
-                else torch.full_like(
-                    views.num_token_non_padded,
-                    max(
-                        0,
-                        min(
-                            rows.tokens
-                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                            padded.tokens // config.attn_tp_size,
-                        ),
-                    )
-                    if config.routes_shares
-                    else rows.tokens,
-                ),
-                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-                flashinfer_last_page_len=views.flashinfer_last_page_len,
-                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
-                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
-                mla_kv_indptr=views.mla_kv_indptr,
-                mla_qo_indptr=views.mla_qo_indptr,
-                triton_kv_indptr=views.triton_kv_indptr,
-                triton_window_kv_indptr=views.triton_window_kv_indptr,
-                triton_qo_indptr=views.triton_qo_indptr,
-                triton_mask_indptr=views.triton_mask_indptr,
-                input_embeds=live.input_embeds,
-            )
-        if self.debug.claims:
-            self.registry.regions.claim()
-        if self.debug.poison:
-            self._poison_extending(live)
-        # specs/sglang/backends/flashinfer.yaml:67
-        # specs/sglang/slots.yaml:3
-        if input_ids is not None:
-            load_rows(views.input_ids, input_ids, rows.tokens, 0)
-        # specs/sglang/slots.yaml:6
-        load_rows(views.positions, positions, rows.tokens, 0)
-        # specs/sglang/slots.yaml:9
-        if out_cache_loc is not None:
-            load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:15
-        if mrope_positions is not None:
-            load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:18
-        load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:21
-        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:24
-        if seq_lens_cpu is not None:
-            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:27
-        load_rows(views.extend_seq_lens, extend_seq_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:30
-        load_rows(views.extend_prefix_lens, extend_prefix_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:33
-        if extend_start_loc is not None:
-            load_rows(views.extend_start_loc, extend_start_loc, rows.requests, rows.tokens)
-        # specs/sglang/slots.yaml:36
-        if views.encoder_lens is not None:
-            load_rows(
-                views.encoder_lens,
-                encoder_lens,
-                rows.requests,
+        registry = self.registry
+        view = self._views.of
+        steps = LoadSteps()
+        batch = EagerDraftBatch(
+            mode=live.mode,
+            live=rows,
+            padded=padded,
+            # specs/sglang/backends/flashinfer.yaml:67
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
+            # specs/sglang/slots.yaml:3
+            input_ids=steps.copy_present(
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:6
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:9
+            out_cache_loc=steps.copy_present(
+                view(registry.out_cache_loc, padded.tokens),
+                "out_cache_loc",
+                live.out_cache_loc,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:15
+            mrope_positions=steps.copy_present(
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
+            ),
+            # specs/sglang/slots.yaml:18
+            req_pool_indices=steps.copy(
+                view(registry.req_pool_indices, padded.requests),
+                "req_pool_indices",
+                live.req_pool_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:21
+            seq_lens=steps.copy(
+                view(registry.seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:24
+            seq_lens_cpu=steps.copy_present(
+                view(registry.seq_lens_cpu, padded.requests),
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:27
+            extend_seq_lens=steps.copy(
+                view(registry.extend_seq_lens, padded.requests),
+                "extend_seq_lens",
+                live.extend_seq_lens,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:30
+            extend_prefix_lens=steps.copy(
+                view(registry.extend_prefix_lens, padded.requests),
+                "extend_prefix_lens",
+                live.extend_prefix_lens,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:33
+            extend_start_loc=steps.copy_present(
+                view(registry.extend_start_loc, padded.requests),
+                "extend_start_loc",
+                live.extend_start_loc,
+                (rows.requests,),
+                rows.tokens,
+            ),
+            # specs/sglang/slots.yaml:36
+            encoder_lens=None
+            if registry.encoder_lens is None
+            else steps.copy(
+                view(registry.encoder_lens, padded.requests),
+                "encoder_lens",
+                live.encoder_lens,
+                (rows.requests,),
                 present(config.max_source_positions),
-            )
-        # specs/sglang/slots.yaml:40
-        if views.mamba_track_indices is not None and mamba_track_indices is not None:
-            load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:43
-        if views.mamba_track_mask is not None and mamba_track_mask is not None:
-            load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:46
-        if views.ngram_column_starts is not None:
-            load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:49
-        if views.ngram_req_lens is not None:
-            load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:316
-        if views.num_token_non_padded is not None:
-            write_scalar(
-                views.num_token_non_padded,
+            ),
+            # specs/sglang/slots.yaml:40
+            mamba_track_indices=None
+            if registry.mamba_track_indices is None
+            else steps.copy_present(
+                view(registry.mamba_track_indices, padded.requests),
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:43
+            mamba_track_mask=None
+            if registry.mamba_track_mask is None
+            else steps.copy_present(
+                view(registry.mamba_track_mask, padded.requests),
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:46
+            ngram_column_starts=None
+            if registry.ngram_column_starts is None
+            else steps.copy(
+                view(registry.ngram_column_starts, padded.requests),
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:49
+            ngram_req_lens=None
+            if registry.ngram_req_lens is None
+            else steps.copy(
+                view(registry.ngram_req_lens, padded.requests),
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:316
+            num_token_non_padded=None
+            if registry.num_token_non_padded is None
+            else steps.compute(
+                view(registry.num_token_non_padded, 1),
                 max(
                     0,
                     min(
@@ -2101,77 +2222,54 @@ class EagerDraftRunner:
                 )
                 if config.routes_shares
                 else rows.tokens,
-            )
-        # specs/sglang/backends/flashinfer.yaml:16
-        # specs/sglang/backends/flashinfer.yaml:19
-        # specs/sglang/backends/flashinfer.yaml:21
-        # specs/sglang/backends/flashinfer.yaml:23
-        # specs/sglang/backends/flashinfer.yaml:26
-        # specs/sglang/backends/mla.yaml:19
-        # specs/sglang/backends/mla.yaml:22
-        # specs/sglang/backends/triton.yaml:11
-        # specs/sglang/backends/triton.yaml:14
-        # specs/sglang/backends/triton.yaml:17
-        # specs/sglang/backends/triton.yaml:19
-        batch = EagerDraftBatch(
-            mode=live.mode,
-            live_requests=rows.requests,
-            requests=padded.requests,
-            live_tokens=rows.tokens,
-            tokens=padded.tokens,
-            live_graph_requests=rows.graph_requests,
-            graph_requests=padded.graph_requests,
-            live_graph_tokens=rows.graph_tokens,
-            graph_tokens=padded.graph_tokens,
-            live_split_tokens=rows.split_tokens,
-            split_tokens=padded.split_tokens,
-            live_first_tokens=rows.first_tokens,
-            first_tokens=padded.first_tokens,
-            live_second_tokens=rows.second_tokens,
-            second_tokens=padded.second_tokens,
-            live_context_tokens=rows.context_tokens,
-            context_tokens=padded.context_tokens,
-            live_proxy_tokens=rows.proxy_tokens,
-            proxy_tokens=padded.proxy_tokens,
-            live_gathered_tokens=rows.gathered_tokens,
-            gathered_tokens=padded.gathered_tokens,
-            flashinfer_workspace=views.flashinfer_workspace,
-            input_ids=views.input_ids if input_ids is not None else None,
-            positions=views.positions,
-            out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
-            mrope_positions=views.mrope_positions if mrope_positions is not None else None,
-            req_pool_indices=views.req_pool_indices,
-            seq_lens=views.seq_lens,
-            seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
-            extend_seq_lens=views.extend_seq_lens,
-            extend_prefix_lens=views.extend_prefix_lens,
-            extend_start_loc=views.extend_start_loc if extend_start_loc is not None else None,
-            encoder_lens=views.encoder_lens,
-            mamba_track_indices=views.mamba_track_indices
-            if mamba_track_indices is not None
-            else None,
-            mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
-            ngram_column_starts=views.ngram_column_starts,
-            ngram_req_lens=views.ngram_req_lens,
-            num_token_non_padded=views.num_token_non_padded,
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
-            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
-            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
-            mla_kv_indptr=views.mla_kv_indptr,
-            mla_qo_indptr=views.mla_qo_indptr,
-            triton_kv_indptr=views.triton_kv_indptr,
-            triton_window_kv_indptr=views.triton_window_kv_indptr,
-            triton_qo_indptr=views.triton_qo_indptr,
-            triton_mask_indptr=views.triton_mask_indptr,
+            ),
+            # specs/sglang/backends/flashinfer.yaml:16
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:19
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:21
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else view(registry.flashinfer_last_page_len, padded.requests),
+            # specs/sglang/backends/flashinfer.yaml:23
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:26
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:19
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else view(registry.mla_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:22
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else view(registry.mla_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:11
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else view(registry.triton_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:14
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else view(registry.triton_window_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:17
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else view(registry.triton_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:19
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else view(registry.triton_mask_indptr, padded.requests + 1),
             input_embeds=live.input_embeds,
         )
-        if self.debug.poison:
-            self._require_unpoisoned_extending(batch, mode)
-        if self.debug.canaries:
-            self.registry.regions.check_canaries()
-        return batch
+        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_extending(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
@@ -2550,149 +2648,132 @@ class EagerDraftRunner:
         if self.debug.values:
             self._check_values_eagle_draft(live, mode)
 
-    def _load_eagle_draft(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerDraftBatch:
+    def _plan_eagle_draft(self, live: LiveBatch, extents: Extents) -> LoadPlan[EagerDraftBatch]:
         """The slots of eagle_draft, frozen_kv_draft, idle_in_catch_up, idle_in_draft,
         idle_in_frozen_draft.
         """
         config = self.config
-        mode = live.mode.value
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
-        input_ids = live.input_ids
-        positions = live.positions
-        out_cache_loc = live.out_cache_loc
-        mrope_positions = live.mrope_positions
-        req_pool_indices = live.req_pool_indices
-        seq_lens = live.seq_lens
-        seq_lens_cpu = live.seq_lens_cpu
-        encoder_lens = None if views.encoder_lens is None else live.encoder_lens
-        mamba_track_indices = (
-            None if views.mamba_track_indices is None else live.mamba_track_indices
-        )
-        mamba_track_mask = None if views.mamba_track_mask is None else live.mamba_track_mask
-        ngram_column_starts = (
-            None if views.ngram_column_starts is None else live.ngram_column_starts
-        )
-        ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
-        if not copy:
-            if rows.brought != padded.brought:
-                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
-                raise BatchError(
-                    "U716", mode, "copy=False", problem, place="specs/sglang/runners/eager.yaml:1"
-                )
-            return EagerDraftBatch(
-                mode=live.mode,
-                live_requests=rows.requests,
-                requests=padded.requests,
-                live_tokens=rows.tokens,
-                tokens=padded.tokens,
-                live_graph_requests=rows.graph_requests,
-                graph_requests=padded.graph_requests,
-                live_graph_tokens=rows.graph_tokens,
-                graph_tokens=padded.graph_tokens,
-                live_split_tokens=rows.split_tokens,
-                split_tokens=padded.split_tokens,
-                live_first_tokens=rows.first_tokens,
-                first_tokens=padded.first_tokens,
-                live_second_tokens=rows.second_tokens,
-                second_tokens=padded.second_tokens,
-                live_context_tokens=rows.context_tokens,
-                context_tokens=padded.context_tokens,
-                live_proxy_tokens=rows.proxy_tokens,
-                proxy_tokens=padded.proxy_tokens,
-                live_gathered_tokens=rows.gathered_tokens,
-                gathered_tokens=padded.gathered_tokens,
-                flashinfer_workspace=views.flashinfer_workspace,
-                input_ids=input_ids,
-                positions=positions,
-                out_cache_loc=out_cache_loc,
-                mrope_positions=mrope_positions,
-                req_pool_indices=req_pool_indices,
-                seq_lens=seq_lens,
-                seq_lens_cpu=seq_lens_cpu,
-                encoder_lens=encoder_lens,
-                mamba_track_indices=mamba_track_indices,
-                mamba_track_mask=mamba_track_mask,
-                ngram_column_starts=ngram_column_starts,
-                ngram_req_lens=ngram_req_lens,
-                num_token_non_padded=None
-                if views.num_token_non_padded is None
-                else torch.full_like(
-                    views.num_token_non_padded,
-                    max(
-                        0,
-                        min(
-                            rows.tokens
-                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                            padded.tokens // config.attn_tp_size,
-                        ),
-                    )
-                    if config.routes_shares
-                    else rows.tokens,
-                ),
-                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-                flashinfer_last_page_len=views.flashinfer_last_page_len,
-                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
-                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
-                mla_kv_indptr=views.mla_kv_indptr,
-                mla_qo_indptr=views.mla_qo_indptr,
-                triton_kv_indptr=views.triton_kv_indptr,
-                triton_window_kv_indptr=views.triton_window_kv_indptr,
-                triton_qo_indptr=views.triton_qo_indptr,
-                triton_mask_indptr=views.triton_mask_indptr,
-                extend_seq_lens=None,
-                extend_prefix_lens=None,
-                extend_start_loc=None,
-                input_embeds=live.input_embeds,
-            )
-        if self.debug.claims:
-            self.registry.regions.claim()
-        if self.debug.poison:
-            self._poison_eagle_draft(live)
-        # specs/sglang/backends/flashinfer.yaml:67
-        # specs/sglang/slots.yaml:3
-        if input_ids is not None:
-            load_rows(views.input_ids, input_ids, rows.tokens, 0)
-        # specs/sglang/slots.yaml:6
-        load_rows(views.positions, positions, rows.tokens, 0)
-        # specs/sglang/slots.yaml:9
-        if out_cache_loc is not None:
-            load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:15
-        if mrope_positions is not None:
-            load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:18
-        load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:21
-        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:24
-        if seq_lens_cpu is not None:
-            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:36
-        if views.encoder_lens is not None:
-            load_rows(
-                views.encoder_lens,
-                encoder_lens,
-                rows.requests,
+        registry = self.registry
+        view = self._views.of
+        steps = LoadSteps()
+        batch = EagerDraftBatch(
+            mode=live.mode,
+            live=rows,
+            padded=padded,
+            # specs/sglang/backends/flashinfer.yaml:67
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
+            # specs/sglang/slots.yaml:3
+            input_ids=steps.copy_present(
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:6
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:9
+            out_cache_loc=steps.copy_present(
+                view(registry.out_cache_loc, padded.tokens),
+                "out_cache_loc",
+                live.out_cache_loc,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:15
+            mrope_positions=steps.copy_present(
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
+            ),
+            # specs/sglang/slots.yaml:18
+            req_pool_indices=steps.copy(
+                view(registry.req_pool_indices, padded.requests),
+                "req_pool_indices",
+                live.req_pool_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:21
+            seq_lens=steps.copy(
+                view(registry.seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:24
+            seq_lens_cpu=steps.copy_present(
+                view(registry.seq_lens_cpu, padded.requests),
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:36
+            encoder_lens=None
+            if registry.encoder_lens is None
+            else steps.copy(
+                view(registry.encoder_lens, padded.requests),
+                "encoder_lens",
+                live.encoder_lens,
+                (rows.requests,),
                 present(config.max_source_positions),
-            )
-        # specs/sglang/slots.yaml:40
-        if views.mamba_track_indices is not None and mamba_track_indices is not None:
-            load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:43
-        if views.mamba_track_mask is not None and mamba_track_mask is not None:
-            load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:46
-        if views.ngram_column_starts is not None:
-            load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:49
-        if views.ngram_req_lens is not None:
-            load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:316
-        if views.num_token_non_padded is not None:
-            write_scalar(
-                views.num_token_non_padded,
+            ),
+            # specs/sglang/slots.yaml:40
+            mamba_track_indices=None
+            if registry.mamba_track_indices is None
+            else steps.copy_present(
+                view(registry.mamba_track_indices, padded.requests),
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:43
+            mamba_track_mask=None
+            if registry.mamba_track_mask is None
+            else steps.copy_present(
+                view(registry.mamba_track_mask, padded.requests),
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:46
+            ngram_column_starts=None
+            if registry.ngram_column_starts is None
+            else steps.copy(
+                view(registry.ngram_column_starts, padded.requests),
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:49
+            ngram_req_lens=None
+            if registry.ngram_req_lens is None
+            else steps.copy(
+                view(registry.ngram_req_lens, padded.requests),
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:316
+            num_token_non_padded=None
+            if registry.num_token_non_padded is None
+            else steps.compute(
+                view(registry.num_token_non_padded, 1),
                 max(
                     0,
                     min(
@@ -2702,77 +2783,54 @@ class EagerDraftRunner:
                 )
                 if config.routes_shares
                 else rows.tokens,
-            )
-        # specs/sglang/backends/flashinfer.yaml:16
-        # specs/sglang/backends/flashinfer.yaml:19
-        # specs/sglang/backends/flashinfer.yaml:21
-        # specs/sglang/backends/flashinfer.yaml:23
-        # specs/sglang/backends/flashinfer.yaml:26
-        # specs/sglang/backends/mla.yaml:19
-        # specs/sglang/backends/mla.yaml:22
-        # specs/sglang/backends/triton.yaml:11
-        # specs/sglang/backends/triton.yaml:14
-        # specs/sglang/backends/triton.yaml:17
-        # specs/sglang/backends/triton.yaml:19
-        batch = EagerDraftBatch(
-            mode=live.mode,
-            live_requests=rows.requests,
-            requests=padded.requests,
-            live_tokens=rows.tokens,
-            tokens=padded.tokens,
-            live_graph_requests=rows.graph_requests,
-            graph_requests=padded.graph_requests,
-            live_graph_tokens=rows.graph_tokens,
-            graph_tokens=padded.graph_tokens,
-            live_split_tokens=rows.split_tokens,
-            split_tokens=padded.split_tokens,
-            live_first_tokens=rows.first_tokens,
-            first_tokens=padded.first_tokens,
-            live_second_tokens=rows.second_tokens,
-            second_tokens=padded.second_tokens,
-            live_context_tokens=rows.context_tokens,
-            context_tokens=padded.context_tokens,
-            live_proxy_tokens=rows.proxy_tokens,
-            proxy_tokens=padded.proxy_tokens,
-            live_gathered_tokens=rows.gathered_tokens,
-            gathered_tokens=padded.gathered_tokens,
-            flashinfer_workspace=views.flashinfer_workspace,
-            input_ids=views.input_ids if input_ids is not None else None,
-            positions=views.positions,
-            out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
-            mrope_positions=views.mrope_positions if mrope_positions is not None else None,
-            req_pool_indices=views.req_pool_indices,
-            seq_lens=views.seq_lens,
-            seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
-            encoder_lens=views.encoder_lens,
-            mamba_track_indices=views.mamba_track_indices
-            if mamba_track_indices is not None
-            else None,
-            mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
-            ngram_column_starts=views.ngram_column_starts,
-            ngram_req_lens=views.ngram_req_lens,
-            num_token_non_padded=views.num_token_non_padded,
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
-            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
-            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
-            mla_kv_indptr=views.mla_kv_indptr,
-            mla_qo_indptr=views.mla_qo_indptr,
-            triton_kv_indptr=views.triton_kv_indptr,
-            triton_window_kv_indptr=views.triton_window_kv_indptr,
-            triton_qo_indptr=views.triton_qo_indptr,
-            triton_mask_indptr=views.triton_mask_indptr,
-            extend_seq_lens=None,
-            extend_prefix_lens=None,
-            extend_start_loc=None,
+            ),
+            # specs/sglang/backends/flashinfer.yaml:16
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:19
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:21
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else view(registry.flashinfer_last_page_len, padded.requests),
+            # specs/sglang/backends/flashinfer.yaml:23
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:26
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:19
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else view(registry.mla_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:22
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else view(registry.mla_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:11
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else view(registry.triton_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:14
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else view(registry.triton_window_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:17
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else view(registry.triton_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:19
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else view(registry.triton_mask_indptr, padded.requests + 1),
             input_embeds=live.input_embeds,
         )
-        if self.debug.poison:
-            self._require_unpoisoned_eagle_draft(batch, mode)
-        if self.debug.canaries:
-            self.registry.regions.check_canaries()
-        return batch
+        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_eagle_draft(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""

@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from contextlib import nullcontext
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import torch
 
@@ -22,6 +23,7 @@ from ullage_runtime.checks import (
     whole_number,
 )
 from ullage_runtime.configuration import present
+from ullage_runtime.cuda.writer import writer_for
 from ullage_runtime.debug import (
     DebugOptions,
     poison_around,
@@ -30,21 +32,22 @@ from ullage_runtime.debug import (
 )
 from ullage_runtime.errors import BatchError, UllageRuntimeError
 from ullage_runtime.integers import align_up, cdiv
-from ullage_runtime.loader import load_rows, write_scalar
+from ullage_runtime.load_plan import LoadPlan, LoadSteps
 from ullage_runtime.outputs import cut_to_live, map_tensors
+from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.ranks import Ranks
 from ullage_runtime.requirements import require_ranks, require_same_configuration
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import ViewCache
+from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import EagerTargetBatch, Extents, LiveBatch, Mode, Offer, Rows
 from .capacities import EagerTargetCapacities
 from .config import Config, CpStrategy
 from .engine import EagerTargetEngine
-from .registry import EagerTargetRegistry, EagerTargetViews
+from .registry import EagerTargetRegistry
 
-require_generated_code_version(4, __name__)
+require_generated_code_version(5, __name__)
 
 InputsT = TypeVar("InputsT")
 ShardsT = TypeVar("ShardsT")
@@ -795,6 +798,54 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
     return tuple(mode for mode, is_served in modes if is_served)
 
 
+def exchanging_modes(config: Config) -> tuple[Mode, ...]:
+    """The modes whose padding other ranks take part in."""
+    modes = (
+        (Mode.DECODE, config.require_mlp_sync),
+        (Mode.DECODE_BESIDE_EXTEND, config.require_mlp_sync),
+        (Mode.DLLM_EXTEND, config.require_mlp_sync),
+        (Mode.EXTEND, config.require_mlp_sync),
+        (Mode.EXTEND_IN_TWO, config.require_mlp_sync),
+        (Mode.IDLE, config.require_mlp_sync),
+        (Mode.IDLE_BESIDE_EXTEND, config.require_mlp_sync),
+        (Mode.MIXED, config.require_mlp_sync),
+        (Mode.SPLIT_PREFILL, config.require_mlp_sync),
+        (Mode.TARGET_VERIFY, config.require_mlp_sync),
+    )
+    return tuple(mode for mode, is_exchanging in modes if is_exchanging)
+
+
+SEEN: Final[Mapping[Mode, Seen]] = {
+    # specs/sglang/modes/adaptive_verify.yaml:1
+    Mode.ADAPTIVE_VERIFY: Seen(("adaptive_draft_tokens", "batch_size")),
+    # specs/sglang/modes/decode.yaml:1
+    Mode.DECODE: Seen(("batch_size",)),
+    # specs/sglang/modes/decode_beside_extend.yaml:1
+    Mode.DECODE_BESIDE_EXTEND: Seen(("batch_size",)),
+    # specs/sglang/modes/dllm_extend.yaml:1
+    Mode.DLLM_EXTEND: Seen(("batch_size",)),
+    # specs/sglang/modes/extend.yaml:1
+    Mode.EXTEND: Seen(("batch_size",), (("input_ids", 0), ("input_embeds", 0))),
+    # specs/sglang/modes/extend_in_two.yaml:1
+    Mode.EXTEND_IN_TWO: Seen(
+        ("batch_size", "split_tokens"), (("input_ids", 0), ("input_embeds", 0))
+    ),
+    # specs/sglang/modes/idle.yaml:1
+    Mode.IDLE: Seen(),
+    # specs/sglang/modes/idle_beside_extend.yaml:1
+    Mode.IDLE_BESIDE_EXTEND: Seen(),
+    # specs/sglang/modes/mixed.yaml:1
+    Mode.MIXED: Seen(("running_requests", "prefill_requests", "prefill_tokens")),
+    # specs/sglang/modes/split_prefill.yaml:1
+    Mode.SPLIT_PREFILL: Seen(("batch_size",), (("input_ids", 0), ("input_embeds", 0))),
+    # specs/sglang/modes/target_verify.yaml:1
+    Mode.TARGET_VERIFY: Seen(("batch_size",)),
+}
+"""What load sees of the batches of each mode."""
+CARRIED: Final = (("input_embeds", "input_embeds"),)
+"""Fields that go from the live batch into the loaded one as they are."""
+
+
 # specs/sglang/runners/eager.yaml:1
 class EagerTargetRunner:
     """Launches the model without a graph, for every mode that is served.
@@ -836,7 +887,11 @@ class EagerTargetRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.eager_target,
         )
-        self._views: ViewCache[EagerTargetViews] = ViewCache()
+        self._views = SlotViews()
+        self._plans: PlanCache[EagerTargetBatch] = PlanCache(
+            {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
+        )
+        self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
         self._is_warm = False
 
     def load(
@@ -853,7 +908,16 @@ class EagerTargetRunner:
         Raises BatchError for a batch that the spec does not allow, CapacityError for one that
         does not fit, PeerError where the batch of another rank is refused.
         """
-        return self._load(live, self._extents(live, pad, sources=True), copy)
+        agreed = pad if not isinstance(pad, Offer) else pad.rows if pad.live is live else None
+        key = self._plans.key(live, live.mode, agreed) if copy else None
+        batch = None if key is None else self._plans.load(key, live)
+        if batch is None:
+            batch = self._load(live, self._extents(live, pad, sources=True), copy, key)
+        return batch
+
+    def plan(self, live: LiveBatch, *, pad: bool | Offer = True) -> LoadPlan[EagerTargetBatch]:
+        """What loading this batch writes, and others like it; it is checked as by `load`."""
+        return self._plan(live, self._extents(live, pad, sources=True))
 
     def extents(self, live: LiveBatch, *, pad: bool | Offer = True) -> Extents:
         """Rows of a batch before and after padding; takes part in the collectives of its mode.
@@ -1407,7 +1471,41 @@ class EagerTargetRunner:
     def _unknown(self, mode: Mode) -> BatchError:
         return unknown_mode(mode, "eager", self.modes, place="specs/sglang/runners/eager.yaml:1")
 
-    def _load(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerTargetBatch:
+    def _load(
+        self, live: LiveBatch, extents: Extents, copy: bool, key: Hashable | None = None
+    ) -> EagerTargetBatch:
+        rows, padded = extents.rows, extents.padded
+        if copy and not self.debug.loads:
+            key = self._plans.key_of(live, live.mode, extents) if key is None else key
+            return self._plans.load_new(key, live, lambda: self._plan(live, extents))
+        plan = self._plan(live, extents)
+        if copy:
+            return self._load_debugged(live, plan)
+        if rows.brought != padded.brought:
+            problem = f"would need padding of {rows} to {padded}, which only a copy can have"
+            raise BatchError(
+                "U716",
+                live.mode.value,
+                "copy=False",
+                problem,
+                place="specs/sglang/runners/eager.yaml:1",
+            )
+        return plan.hand_out(live)
+
+    def _load_debugged(self, live: LiveBatch, plan: LoadPlan[EagerTargetBatch]) -> EagerTargetBatch:
+        """Debug mode: what earlier loads have left is poisoned, and nobody reads what is."""
+        if self.debug.claims:
+            self.registry.regions.claim()
+        if self.debug.poison:
+            self._poison(live)
+        batch = plan.load_first(live)
+        if self.debug.poison:
+            self._require_unpoisoned(batch)
+        if self.debug.canaries:
+            self.registry.regions.check_canaries()
+        return batch
+
+    def _plan(self, live: LiveBatch, extents: Extents) -> LoadPlan[EagerTargetBatch]:
         match live.mode:
             case (
                 Mode.ADAPTIVE_VERIFY
@@ -1420,17 +1518,45 @@ class EagerTargetRunner:
                 | Mode.SPLIT_PREFILL
                 | Mode.TARGET_VERIFY
             ):
-                return self._load_extending(live, extents, copy)
+                return self._plan_extending(live, extents)
             case Mode.DECODE | Mode.IDLE:
-                return self._load_decode(live, extents, copy)
+                return self._plan_decode(live, extents)
             case _:
                 raise self._unknown(live.mode)
 
-    def _views_of(self, rows: Rows) -> EagerTargetViews:
-        views = self._views.get(rows)
-        if views is None:
-            views = self._views.put(rows, EagerTargetViews.of(self.registry, self.config, rows))
-        return views
+    def _poison(self, live: LiveBatch) -> None:
+        match live.mode:
+            case (
+                Mode.ADAPTIVE_VERIFY
+                | Mode.DECODE_BESIDE_EXTEND
+                | Mode.DLLM_EXTEND
+                | Mode.EXTEND
+                | Mode.EXTEND_IN_TWO
+                | Mode.IDLE_BESIDE_EXTEND
+                | Mode.MIXED
+                | Mode.SPLIT_PREFILL
+                | Mode.TARGET_VERIFY
+            ):
+                self._poison_extending(live)
+            case Mode.DECODE | Mode.IDLE:
+                self._poison_decode(live)
+
+    def _require_unpoisoned(self, batch: EagerTargetBatch) -> None:
+        match batch.mode:
+            case (
+                Mode.ADAPTIVE_VERIFY
+                | Mode.DECODE_BESIDE_EXTEND
+                | Mode.DLLM_EXTEND
+                | Mode.EXTEND
+                | Mode.EXTEND_IN_TWO
+                | Mode.IDLE_BESIDE_EXTEND
+                | Mode.MIXED
+                | Mode.SPLIT_PREFILL
+                | Mode.TARGET_VERIFY
+            ):
+                self._require_unpoisoned_extending(batch, batch.mode.value)
+            case Mode.DECODE | Mode.IDLE:
+                self._require_unpoisoned_decode(batch, batch.mode.value)
 
     # specs/sglang/modes/adaptive_verify.yaml:1
     def _extents_adaptive_verify(
@@ -2550,162 +2676,156 @@ class EagerTargetRunner:
         if self.debug.values:
             self._check_values_extending(live, mode)
 
-    def _load_extending(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerTargetBatch:
+    def _plan_extending(self, live: LiveBatch, extents: Extents) -> LoadPlan[EagerTargetBatch]:
         """The slots of adaptive_verify, decode_beside_extend, dllm_extend, extend,
         extend_in_two, idle_beside_extend, mixed, split_prefill, target_verify.
         """
         config = self.config
-        mode = live.mode.value
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
-        input_ids = live.input_ids
-        positions = live.positions
-        out_cache_loc = live.out_cache_loc
-        mrope_positions = live.mrope_positions
-        req_pool_indices = live.req_pool_indices
-        seq_lens = live.seq_lens
-        seq_lens_cpu = live.seq_lens_cpu
-        extend_seq_lens = live.extend_seq_lens
-        extend_prefix_lens = live.extend_prefix_lens
-        extend_start_loc = live.extend_start_loc
-        encoder_lens = None if views.encoder_lens is None else live.encoder_lens
-        mamba_track_indices = (
-            None if views.mamba_track_indices is None else live.mamba_track_indices
-        )
-        mamba_track_mask = None if views.mamba_track_mask is None else live.mamba_track_mask
-        ngram_column_starts = (
-            None if views.ngram_column_starts is None else live.ngram_column_starts
-        )
-        ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
-        if not copy:
-            if rows.brought != padded.brought:
-                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
-                raise BatchError(
-                    "U716", mode, "copy=False", problem, place="specs/sglang/runners/eager.yaml:1"
-                )
-            return EagerTargetBatch(
-                mode=live.mode,
-                live_requests=rows.requests,
-                requests=padded.requests,
-                live_tokens=rows.tokens,
-                tokens=padded.tokens,
-                live_graph_requests=rows.graph_requests,
-                graph_requests=padded.graph_requests,
-                live_graph_tokens=rows.graph_tokens,
-                graph_tokens=padded.graph_tokens,
-                live_split_tokens=rows.split_tokens,
-                split_tokens=padded.split_tokens,
-                live_first_tokens=rows.first_tokens,
-                first_tokens=padded.first_tokens,
-                live_second_tokens=rows.second_tokens,
-                second_tokens=padded.second_tokens,
-                live_context_tokens=rows.context_tokens,
-                context_tokens=padded.context_tokens,
-                live_proxy_tokens=rows.proxy_tokens,
-                proxy_tokens=padded.proxy_tokens,
-                live_gathered_tokens=rows.gathered_tokens,
-                gathered_tokens=padded.gathered_tokens,
-                flashinfer_workspace=views.flashinfer_workspace,
-                input_ids=input_ids,
-                positions=positions,
-                out_cache_loc=out_cache_loc,
-                mrope_positions=mrope_positions,
-                req_pool_indices=req_pool_indices,
-                seq_lens=seq_lens,
-                seq_lens_cpu=seq_lens_cpu,
-                extend_seq_lens=extend_seq_lens,
-                extend_prefix_lens=extend_prefix_lens,
-                extend_start_loc=extend_start_loc,
-                encoder_lens=encoder_lens,
-                mamba_track_indices=mamba_track_indices,
-                mamba_track_mask=mamba_track_mask,
-                ngram_column_starts=ngram_column_starts,
-                ngram_req_lens=ngram_req_lens,
-                num_token_non_padded=None
-                if views.num_token_non_padded is None
-                else torch.full_like(
-                    views.num_token_non_padded,
-                    max(
-                        0,
-                        min(
-                            rows.tokens
-                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                            padded.tokens // config.attn_tp_size,
-                        ),
-                    )
-                    if config.routes_shares
-                    else rows.tokens,
-                ),
-                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-                flashinfer_last_page_len=views.flashinfer_last_page_len,
-                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
-                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
-                linear_state_indices=views.linear_state_indices,
-                linear_query_start=views.linear_query_start,
-                linear_verify_indices=views.linear_verify_indices,
-                mla_kv_indptr=views.mla_kv_indptr,
-                mla_qo_indptr=views.mla_qo_indptr,
-                triton_kv_indptr=views.triton_kv_indptr,
-                triton_window_kv_indptr=views.triton_window_kv_indptr,
-                triton_qo_indptr=views.triton_qo_indptr,
-                triton_mask_indptr=views.triton_mask_indptr,
-                input_embeds=live.input_embeds,
-            )
-        if self.debug.claims:
-            self.registry.regions.claim()
-        if self.debug.poison:
-            self._poison_extending(live)
-        # specs/sglang/backends/flashinfer.yaml:67
-        # specs/sglang/slots.yaml:3
-        if input_ids is not None:
-            load_rows(views.input_ids, input_ids, rows.tokens, 0)
-        # specs/sglang/slots.yaml:6
-        load_rows(views.positions, positions, rows.tokens, 0)
-        # specs/sglang/slots.yaml:9
-        if out_cache_loc is not None:
-            load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:15
-        if mrope_positions is not None:
-            load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:18
-        load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:21
-        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:24
-        if seq_lens_cpu is not None:
-            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:27
-        load_rows(views.extend_seq_lens, extend_seq_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:30
-        load_rows(views.extend_prefix_lens, extend_prefix_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:33
-        if extend_start_loc is not None:
-            load_rows(views.extend_start_loc, extend_start_loc, rows.requests, rows.tokens)
-        # specs/sglang/slots.yaml:36
-        if views.encoder_lens is not None:
-            load_rows(
-                views.encoder_lens,
-                encoder_lens,
-                rows.requests,
+        registry = self.registry
+        view = self._views.of
+        steps = LoadSteps()
+        batch = EagerTargetBatch(
+            mode=live.mode,
+            live=rows,
+            padded=padded,
+            # specs/sglang/backends/flashinfer.yaml:67
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
+            # specs/sglang/slots.yaml:3
+            input_ids=steps.copy_present(
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:6
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:9
+            out_cache_loc=steps.copy_present(
+                view(registry.out_cache_loc, padded.tokens),
+                "out_cache_loc",
+                live.out_cache_loc,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:15
+            mrope_positions=steps.copy_present(
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
+            ),
+            # specs/sglang/slots.yaml:18
+            req_pool_indices=steps.copy(
+                view(registry.req_pool_indices, padded.requests),
+                "req_pool_indices",
+                live.req_pool_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:21
+            seq_lens=steps.copy(
+                view(registry.seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:24
+            seq_lens_cpu=steps.copy_present(
+                view(registry.seq_lens_cpu, padded.requests),
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:27
+            extend_seq_lens=steps.copy(
+                view(registry.extend_seq_lens, padded.requests),
+                "extend_seq_lens",
+                live.extend_seq_lens,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:30
+            extend_prefix_lens=steps.copy(
+                view(registry.extend_prefix_lens, padded.requests),
+                "extend_prefix_lens",
+                live.extend_prefix_lens,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:33
+            extend_start_loc=steps.copy_present(
+                view(registry.extend_start_loc, padded.requests),
+                "extend_start_loc",
+                live.extend_start_loc,
+                (rows.requests,),
+                rows.tokens,
+            ),
+            # specs/sglang/slots.yaml:36
+            encoder_lens=None
+            if registry.encoder_lens is None
+            else steps.copy(
+                view(registry.encoder_lens, padded.requests),
+                "encoder_lens",
+                live.encoder_lens,
+                (rows.requests,),
                 present(config.max_source_positions),
-            )
-        # specs/sglang/slots.yaml:40
-        if views.mamba_track_indices is not None and mamba_track_indices is not None:
-            load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:43
-        if views.mamba_track_mask is not None and mamba_track_mask is not None:
-            load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:46
-        if views.ngram_column_starts is not None:
-            load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:49
-        if views.ngram_req_lens is not None:
-            load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:316
-        if views.num_token_non_padded is not None:
-            write_scalar(
-                views.num_token_non_padded,
+            ),
+            # specs/sglang/slots.yaml:40
+            mamba_track_indices=None
+            if registry.mamba_track_indices is None
+            else steps.copy_present(
+                view(registry.mamba_track_indices, padded.requests),
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:43
+            mamba_track_mask=None
+            if registry.mamba_track_mask is None
+            else steps.copy_present(
+                view(registry.mamba_track_mask, padded.requests),
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:46
+            ngram_column_starts=None
+            if registry.ngram_column_starts is None
+            else steps.copy(
+                view(registry.ngram_column_starts, padded.requests),
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:49
+            ngram_req_lens=None
+            if registry.ngram_req_lens is None
+            else steps.copy(
+                view(registry.ngram_req_lens, padded.requests),
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:316
+            num_token_non_padded=None
+            if registry.num_token_non_padded is None
+            else steps.compute(
+                view(registry.num_token_non_padded, 1),
                 max(
                     0,
                     min(
@@ -2715,83 +2835,66 @@ class EagerTargetRunner:
                 )
                 if config.routes_shares
                 else rows.tokens,
-            )
-        # specs/sglang/backends/flashinfer.yaml:16
-        # specs/sglang/backends/flashinfer.yaml:19
-        # specs/sglang/backends/flashinfer.yaml:21
-        # specs/sglang/backends/flashinfer.yaml:23
-        # specs/sglang/backends/flashinfer.yaml:26
-        # specs/sglang/backends/hybrid_linear.yaml:8
-        # specs/sglang/backends/hybrid_linear.yaml:11
-        # specs/sglang/backends/hybrid_linear.yaml:13
-        # specs/sglang/backends/mla.yaml:19
-        # specs/sglang/backends/mla.yaml:22
-        # specs/sglang/backends/triton.yaml:11
-        # specs/sglang/backends/triton.yaml:14
-        # specs/sglang/backends/triton.yaml:17
-        # specs/sglang/backends/triton.yaml:19
-        batch = EagerTargetBatch(
-            mode=live.mode,
-            live_requests=rows.requests,
-            requests=padded.requests,
-            live_tokens=rows.tokens,
-            tokens=padded.tokens,
-            live_graph_requests=rows.graph_requests,
-            graph_requests=padded.graph_requests,
-            live_graph_tokens=rows.graph_tokens,
-            graph_tokens=padded.graph_tokens,
-            live_split_tokens=rows.split_tokens,
-            split_tokens=padded.split_tokens,
-            live_first_tokens=rows.first_tokens,
-            first_tokens=padded.first_tokens,
-            live_second_tokens=rows.second_tokens,
-            second_tokens=padded.second_tokens,
-            live_context_tokens=rows.context_tokens,
-            context_tokens=padded.context_tokens,
-            live_proxy_tokens=rows.proxy_tokens,
-            proxy_tokens=padded.proxy_tokens,
-            live_gathered_tokens=rows.gathered_tokens,
-            gathered_tokens=padded.gathered_tokens,
-            flashinfer_workspace=views.flashinfer_workspace,
-            input_ids=views.input_ids if input_ids is not None else None,
-            positions=views.positions,
-            out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
-            mrope_positions=views.mrope_positions if mrope_positions is not None else None,
-            req_pool_indices=views.req_pool_indices,
-            seq_lens=views.seq_lens,
-            seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
-            extend_seq_lens=views.extend_seq_lens,
-            extend_prefix_lens=views.extend_prefix_lens,
-            extend_start_loc=views.extend_start_loc if extend_start_loc is not None else None,
-            encoder_lens=views.encoder_lens,
-            mamba_track_indices=views.mamba_track_indices
-            if mamba_track_indices is not None
-            else None,
-            mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
-            ngram_column_starts=views.ngram_column_starts,
-            ngram_req_lens=views.ngram_req_lens,
-            num_token_non_padded=views.num_token_non_padded,
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
-            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
-            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
-            linear_state_indices=views.linear_state_indices,
-            linear_query_start=views.linear_query_start,
-            linear_verify_indices=views.linear_verify_indices,
-            mla_kv_indptr=views.mla_kv_indptr,
-            mla_qo_indptr=views.mla_qo_indptr,
-            triton_kv_indptr=views.triton_kv_indptr,
-            triton_window_kv_indptr=views.triton_window_kv_indptr,
-            triton_qo_indptr=views.triton_qo_indptr,
-            triton_mask_indptr=views.triton_mask_indptr,
+            ),
+            # specs/sglang/backends/flashinfer.yaml:16
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:19
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:21
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else view(registry.flashinfer_last_page_len, padded.requests),
+            # specs/sglang/backends/flashinfer.yaml:23
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:26
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/hybrid_linear.yaml:8
+            linear_state_indices=None
+            if registry.linear_state_indices is None
+            else view(registry.linear_state_indices, padded.requests),
+            # specs/sglang/backends/hybrid_linear.yaml:11
+            linear_query_start=None
+            if registry.linear_query_start is None
+            else view(registry.linear_query_start, padded.requests + 1),
+            # specs/sglang/backends/hybrid_linear.yaml:13
+            linear_verify_indices=None
+            if registry.linear_verify_indices is None
+            else view(registry.linear_verify_indices, padded.requests),
+            # specs/sglang/backends/mla.yaml:19
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else view(registry.mla_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:22
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else view(registry.mla_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:11
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else view(registry.triton_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:14
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else view(registry.triton_window_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:17
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else view(registry.triton_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:19
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else view(registry.triton_mask_indptr, padded.requests + 1),
             input_embeds=live.input_embeds,
         )
-        if self.debug.poison:
-            self._require_unpoisoned_extending(batch, mode)
-        if self.debug.canaries:
-            self.registry.regions.check_canaries()
-        return batch
+        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_extending(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
@@ -3182,150 +3285,130 @@ class EagerTargetRunner:
         if self.debug.values:
             self._check_values_decode(live, mode)
 
-    def _load_decode(self, live: LiveBatch, extents: Extents, copy: bool) -> EagerTargetBatch:
+    def _plan_decode(self, live: LiveBatch, extents: Extents) -> LoadPlan[EagerTargetBatch]:
         """The slots of decode, idle."""
         config = self.config
-        mode = live.mode.value
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
-        input_ids = live.input_ids
-        positions = live.positions
-        out_cache_loc = live.out_cache_loc
-        mrope_positions = live.mrope_positions
-        req_pool_indices = live.req_pool_indices
-        seq_lens = live.seq_lens
-        seq_lens_cpu = live.seq_lens_cpu
-        encoder_lens = None if views.encoder_lens is None else live.encoder_lens
-        mamba_track_indices = (
-            None if views.mamba_track_indices is None else live.mamba_track_indices
-        )
-        mamba_track_mask = None if views.mamba_track_mask is None else live.mamba_track_mask
-        ngram_column_starts = (
-            None if views.ngram_column_starts is None else live.ngram_column_starts
-        )
-        ngram_req_lens = None if views.ngram_req_lens is None else live.ngram_req_lens
-        if not copy:
-            if rows.brought != padded.brought:
-                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
-                raise BatchError(
-                    "U716", mode, "copy=False", problem, place="specs/sglang/runners/eager.yaml:1"
-                )
-            return EagerTargetBatch(
-                mode=live.mode,
-                live_requests=rows.requests,
-                requests=padded.requests,
-                live_tokens=rows.tokens,
-                tokens=padded.tokens,
-                live_graph_requests=rows.graph_requests,
-                graph_requests=padded.graph_requests,
-                live_graph_tokens=rows.graph_tokens,
-                graph_tokens=padded.graph_tokens,
-                live_split_tokens=rows.split_tokens,
-                split_tokens=padded.split_tokens,
-                live_first_tokens=rows.first_tokens,
-                first_tokens=padded.first_tokens,
-                live_second_tokens=rows.second_tokens,
-                second_tokens=padded.second_tokens,
-                live_context_tokens=rows.context_tokens,
-                context_tokens=padded.context_tokens,
-                live_proxy_tokens=rows.proxy_tokens,
-                proxy_tokens=padded.proxy_tokens,
-                live_gathered_tokens=rows.gathered_tokens,
-                gathered_tokens=padded.gathered_tokens,
-                flashinfer_workspace=views.flashinfer_workspace,
-                input_ids=input_ids,
-                positions=positions,
-                out_cache_loc=out_cache_loc,
-                mrope_positions=mrope_positions,
-                req_pool_indices=req_pool_indices,
-                seq_lens=seq_lens,
-                seq_lens_cpu=seq_lens_cpu,
-                encoder_lens=encoder_lens,
-                mamba_track_indices=mamba_track_indices,
-                mamba_track_mask=mamba_track_mask,
-                ngram_column_starts=ngram_column_starts,
-                ngram_req_lens=ngram_req_lens,
-                num_token_non_padded=None
-                if views.num_token_non_padded is None
-                else torch.full_like(
-                    views.num_token_non_padded,
-                    max(
-                        0,
-                        min(
-                            rows.tokens
-                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                            padded.tokens // config.attn_tp_size,
-                        ),
-                    )
-                    if config.routes_shares
-                    else rows.tokens,
-                ),
-                flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-                flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-                flashinfer_last_page_len=views.flashinfer_last_page_len,
-                flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
-                flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
-                linear_state_indices=views.linear_state_indices,
-                linear_query_start=views.linear_query_start,
-                linear_verify_indices=views.linear_verify_indices,
-                mla_kv_indptr=views.mla_kv_indptr,
-                mla_qo_indptr=views.mla_qo_indptr,
-                triton_kv_indptr=views.triton_kv_indptr,
-                triton_window_kv_indptr=views.triton_window_kv_indptr,
-                triton_qo_indptr=views.triton_qo_indptr,
-                triton_mask_indptr=views.triton_mask_indptr,
-                extend_seq_lens=None,
-                extend_prefix_lens=None,
-                extend_start_loc=None,
-                input_embeds=live.input_embeds,
-            )
-        if self.debug.claims:
-            self.registry.regions.claim()
-        if self.debug.poison:
-            self._poison_decode(live)
-        # specs/sglang/backends/flashinfer.yaml:67
-        # specs/sglang/slots.yaml:3
-        if input_ids is not None:
-            load_rows(views.input_ids, input_ids, rows.tokens, 0)
-        # specs/sglang/slots.yaml:6
-        load_rows(views.positions, positions, rows.tokens, 0)
-        # specs/sglang/slots.yaml:9
-        if out_cache_loc is not None:
-            load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:15
-        if mrope_positions is not None:
-            load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:18
-        load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:21
-        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:24
-        if seq_lens_cpu is not None:
-            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:36
-        if views.encoder_lens is not None:
-            load_rows(
-                views.encoder_lens,
-                encoder_lens,
-                rows.requests,
+        registry = self.registry
+        view = self._views.of
+        steps = LoadSteps()
+        batch = EagerTargetBatch(
+            mode=live.mode,
+            live=rows,
+            padded=padded,
+            # specs/sglang/backends/flashinfer.yaml:67
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
+            # specs/sglang/slots.yaml:3
+            input_ids=steps.copy_present(
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:6
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:9
+            out_cache_loc=steps.copy_present(
+                view(registry.out_cache_loc, padded.tokens),
+                "out_cache_loc",
+                live.out_cache_loc,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:15
+            mrope_positions=steps.copy_present(
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
+            ),
+            # specs/sglang/slots.yaml:18
+            req_pool_indices=steps.copy(
+                view(registry.req_pool_indices, padded.requests),
+                "req_pool_indices",
+                live.req_pool_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:21
+            seq_lens=steps.copy(
+                view(registry.seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:24
+            seq_lens_cpu=steps.copy_present(
+                view(registry.seq_lens_cpu, padded.requests),
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:36
+            encoder_lens=None
+            if registry.encoder_lens is None
+            else steps.copy(
+                view(registry.encoder_lens, padded.requests),
+                "encoder_lens",
+                live.encoder_lens,
+                (rows.requests,),
                 present(config.max_source_positions),
-            )
-        # specs/sglang/slots.yaml:40
-        if views.mamba_track_indices is not None and mamba_track_indices is not None:
-            load_rows(views.mamba_track_indices, mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:43
-        if views.mamba_track_mask is not None and mamba_track_mask is not None:
-            load_rows(views.mamba_track_mask, mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:46
-        if views.ngram_column_starts is not None:
-            load_rows(views.ngram_column_starts, ngram_column_starts, rows.requests, None)
-        # specs/sglang/slots.yaml:49
-        if views.ngram_req_lens is not None:
-            load_rows(views.ngram_req_lens, ngram_req_lens, rows.requests, None)
-        # specs/sglang/slots.yaml:316
-        if views.num_token_non_padded is not None:
-            write_scalar(
-                views.num_token_non_padded,
+            ),
+            # specs/sglang/slots.yaml:40
+            mamba_track_indices=None
+            if registry.mamba_track_indices is None
+            else steps.copy_present(
+                view(registry.mamba_track_indices, padded.requests),
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:43
+            mamba_track_mask=None
+            if registry.mamba_track_mask is None
+            else steps.copy_present(
+                view(registry.mamba_track_mask, padded.requests),
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:46
+            ngram_column_starts=None
+            if registry.ngram_column_starts is None
+            else steps.copy(
+                view(registry.ngram_column_starts, padded.requests),
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:49
+            ngram_req_lens=None
+            if registry.ngram_req_lens is None
+            else steps.copy(
+                view(registry.ngram_req_lens, padded.requests),
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:316
+            num_token_non_padded=None
+            if registry.num_token_non_padded is None
+            else steps.compute(
+                view(registry.num_token_non_padded, 1),
                 max(
                     0,
                     min(
@@ -3335,83 +3418,66 @@ class EagerTargetRunner:
                 )
                 if config.routes_shares
                 else rows.tokens,
-            )
-        # specs/sglang/backends/flashinfer.yaml:16
-        # specs/sglang/backends/flashinfer.yaml:19
-        # specs/sglang/backends/flashinfer.yaml:21
-        # specs/sglang/backends/flashinfer.yaml:23
-        # specs/sglang/backends/flashinfer.yaml:26
-        # specs/sglang/backends/hybrid_linear.yaml:8
-        # specs/sglang/backends/hybrid_linear.yaml:11
-        # specs/sglang/backends/hybrid_linear.yaml:13
-        # specs/sglang/backends/mla.yaml:19
-        # specs/sglang/backends/mla.yaml:22
-        # specs/sglang/backends/triton.yaml:11
-        # specs/sglang/backends/triton.yaml:14
-        # specs/sglang/backends/triton.yaml:17
-        # specs/sglang/backends/triton.yaml:19
-        batch = EagerTargetBatch(
-            mode=live.mode,
-            live_requests=rows.requests,
-            requests=padded.requests,
-            live_tokens=rows.tokens,
-            tokens=padded.tokens,
-            live_graph_requests=rows.graph_requests,
-            graph_requests=padded.graph_requests,
-            live_graph_tokens=rows.graph_tokens,
-            graph_tokens=padded.graph_tokens,
-            live_split_tokens=rows.split_tokens,
-            split_tokens=padded.split_tokens,
-            live_first_tokens=rows.first_tokens,
-            first_tokens=padded.first_tokens,
-            live_second_tokens=rows.second_tokens,
-            second_tokens=padded.second_tokens,
-            live_context_tokens=rows.context_tokens,
-            context_tokens=padded.context_tokens,
-            live_proxy_tokens=rows.proxy_tokens,
-            proxy_tokens=padded.proxy_tokens,
-            live_gathered_tokens=rows.gathered_tokens,
-            gathered_tokens=padded.gathered_tokens,
-            flashinfer_workspace=views.flashinfer_workspace,
-            input_ids=views.input_ids if input_ids is not None else None,
-            positions=views.positions,
-            out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
-            mrope_positions=views.mrope_positions if mrope_positions is not None else None,
-            req_pool_indices=views.req_pool_indices,
-            seq_lens=views.seq_lens,
-            seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
-            encoder_lens=views.encoder_lens,
-            mamba_track_indices=views.mamba_track_indices
-            if mamba_track_indices is not None
-            else None,
-            mamba_track_mask=views.mamba_track_mask if mamba_track_mask is not None else None,
-            ngram_column_starts=views.ngram_column_starts,
-            ngram_req_lens=views.ngram_req_lens,
-            num_token_non_padded=views.num_token_non_padded,
-            flashinfer_kv_indptr=views.flashinfer_kv_indptr,
-            flashinfer_qo_indptr=views.flashinfer_qo_indptr,
-            flashinfer_last_page_len=views.flashinfer_last_page_len,
-            flashinfer_second_kv_indptr=views.flashinfer_second_kv_indptr,
-            flashinfer_second_qo_indptr=views.flashinfer_second_qo_indptr,
-            linear_state_indices=views.linear_state_indices,
-            linear_query_start=views.linear_query_start,
-            linear_verify_indices=views.linear_verify_indices,
-            mla_kv_indptr=views.mla_kv_indptr,
-            mla_qo_indptr=views.mla_qo_indptr,
-            triton_kv_indptr=views.triton_kv_indptr,
-            triton_window_kv_indptr=views.triton_window_kv_indptr,
-            triton_qo_indptr=views.triton_qo_indptr,
-            triton_mask_indptr=views.triton_mask_indptr,
-            extend_seq_lens=None,
-            extend_prefix_lens=None,
-            extend_start_loc=None,
+            ),
+            # specs/sglang/backends/flashinfer.yaml:16
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:19
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:21
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else view(registry.flashinfer_last_page_len, padded.requests),
+            # specs/sglang/backends/flashinfer.yaml:23
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:26
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/hybrid_linear.yaml:8
+            linear_state_indices=None
+            if registry.linear_state_indices is None
+            else view(registry.linear_state_indices, padded.requests),
+            # specs/sglang/backends/hybrid_linear.yaml:11
+            linear_query_start=None
+            if registry.linear_query_start is None
+            else view(registry.linear_query_start, padded.requests + 1),
+            # specs/sglang/backends/hybrid_linear.yaml:13
+            linear_verify_indices=None
+            if registry.linear_verify_indices is None
+            else view(registry.linear_verify_indices, padded.requests),
+            # specs/sglang/backends/mla.yaml:19
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else view(registry.mla_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:22
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else view(registry.mla_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:11
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else view(registry.triton_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:14
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else view(registry.triton_window_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:17
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else view(registry.triton_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:19
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else view(registry.triton_mask_indptr, padded.requests + 1),
             input_embeds=live.input_embeds,
         )
-        if self.debug.poison:
-            self._require_unpoisoned_decode(batch, mode)
-        if self.debug.canaries:
-            self.registry.regions.check_canaries()
-        return batch
+        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_decode(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Hashable, Mapping
+from typing import Final, TypeVar
 
 import torch
 
@@ -19,6 +20,7 @@ from ullage_runtime.checks import (
     whole_number,
 )
 from ullage_runtime.configuration import present
+from ullage_runtime.cuda.writer import writer_for
 from ullage_runtime.debug import (
     DebugOptions,
     poison_around,
@@ -27,21 +29,22 @@ from ullage_runtime.debug import (
 )
 from ullage_runtime.errors import BatchError, UllageRuntimeError
 from ullage_runtime.integers import align_up, cdiv, next_in
-from ullage_runtime.loader import load_rows, write_scalar
+from ullage_runtime.load_plan import LoadPlan, LoadSteps
 from ullage_runtime.outputs import cut_to_live, map_tensors
+from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.ranks import Ranks
 from ullage_runtime.requirements import require_ranks, require_same_configuration
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import ViewCache
+from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import Extents, FrozenKvGraphDraftBatch, LiveBatch, Mode, Offer, Rows
 from .capacities import FrozenKvGraphDraftCapacities
 from .config import Config, SpeculativeAlgorithm
 from .engine import FrozenKvGraphDraftEngine, FrozenKvGraphDraftFacts
-from .registry import FrozenKvGraphDraftRegistry, FrozenKvGraphDraftViews
+from .registry import FrozenKvGraphDraftRegistry
 
-require_generated_code_version(4, __name__)
+require_generated_code_version(5, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -272,6 +275,28 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
     return tuple(mode for mode, is_served in modes if is_served)
 
 
+def exchanging_modes(config: Config) -> tuple[Mode, ...]:
+    """The modes whose padding other ranks take part in."""
+    modes = (
+        (Mode.FROZEN_KV_DRAFT, config.require_mlp_sync),
+        (Mode.IDLE_IN_FROZEN_DRAFT, config.require_mlp_sync),
+    )
+    return tuple(mode for mode, is_exchanging in modes if is_exchanging)
+
+
+SEEN: Final[Mapping[Mode, Seen]] = {
+    # specs/sglang/modes/capture_frozen.yaml:1
+    Mode.CAPTURE_FROZEN: Seen(("batch_size",)),
+    # specs/sglang/modes/frozen_kv_draft.yaml:1
+    Mode.FROZEN_KV_DRAFT: Seen(("batch_size",)),
+    # specs/sglang/modes/idle_in_frozen_draft.yaml:1
+    Mode.IDLE_IN_FROZEN_DRAFT: Seen(),
+}
+"""What load sees of the batches of each mode."""
+CARRIED: Final = (("input_embeds", "input_embeds"),)
+"""Fields that go from the live batch into the loaded one as they are."""
+
+
 # specs/sglang/runners/frozen_kv_graph.yaml:1
 class FrozenKvGraphDraftRunner:
     """Replays all draft steps over frozen key-values as one graph; every branch is a row.
@@ -313,7 +338,11 @@ class FrozenKvGraphDraftRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.frozen_kv_graph_draft,
         )
-        self._views: ViewCache[FrozenKvGraphDraftViews] = ViewCache()
+        self._views = SlotViews()
+        self._plans: PlanCache[FrozenKvGraphDraftBatch] = PlanCache(
+            {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
+        )
+        self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
 
     def load(
         self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
@@ -329,7 +358,18 @@ class FrozenKvGraphDraftRunner:
         Raises BatchError for a batch that the spec does not allow, CapacityError for one that
         does not fit, PeerError where the batch of another rank is refused.
         """
-        return self._load(live, self._extents(live, pad, sources=True), copy)
+        agreed = pad if not isinstance(pad, Offer) else pad.rows if pad.live is live else None
+        key = self._plans.key(live, live.mode, agreed) if copy else None
+        batch = None if key is None else self._plans.load(key, live)
+        if batch is None:
+            batch = self._load(live, self._extents(live, pad, sources=True), copy, key)
+        return batch
+
+    def plan(
+        self, live: LiveBatch, *, pad: bool | Offer = True
+    ) -> LoadPlan[FrozenKvGraphDraftBatch]:
+        """What loading this batch writes, and others like it; it is checked as by `load`."""
+        return self._plan(live, self._extents(live, pad, sources=True))
 
     def extents(self, live: LiveBatch, *, pad: bool | Offer = True) -> Extents:
         """Rows of a batch before and after padding; takes part in the collectives of its mode.
@@ -425,20 +465,58 @@ class FrozenKvGraphDraftRunner:
             mode, "frozen_kv_graph", self.modes, place="specs/sglang/runners/frozen_kv_graph.yaml:1"
         )
 
-    def _load(self, live: LiveBatch, extents: Extents, copy: bool) -> FrozenKvGraphDraftBatch:
+    def _load(
+        self, live: LiveBatch, extents: Extents, copy: bool, key: Hashable | None = None
+    ) -> FrozenKvGraphDraftBatch:
+        rows, padded = extents.rows, extents.padded
+        if copy and not self.debug.loads:
+            key = self._plans.key_of(live, live.mode, extents) if key is None else key
+            return self._plans.load_new(key, live, lambda: self._plan(live, extents))
+        plan = self._plan(live, extents)
+        if copy:
+            return self._load_debugged(live, plan)
+        if rows.brought != padded.brought:
+            problem = f"would need padding of {rows} to {padded}, which only a copy can have"
+            raise BatchError(
+                "U716",
+                live.mode.value,
+                "copy=False",
+                problem,
+                place="specs/sglang/runners/frozen_kv_graph.yaml:1",
+            )
+        return plan.hand_out(live)
+
+    def _load_debugged(
+        self, live: LiveBatch, plan: LoadPlan[FrozenKvGraphDraftBatch]
+    ) -> FrozenKvGraphDraftBatch:
+        """Debug mode: what earlier loads have left is poisoned, and nobody reads what is."""
+        if self.debug.claims:
+            self.registry.regions.claim()
+        if self.debug.poison:
+            self._poison(live)
+        batch = plan.load_first(live)
+        if self.debug.poison:
+            self._require_unpoisoned(batch)
+        if self.debug.canaries:
+            self.registry.regions.check_canaries()
+        return batch
+
+    def _plan(self, live: LiveBatch, extents: Extents) -> LoadPlan[FrozenKvGraphDraftBatch]:
         match live.mode:
             case Mode.CAPTURE_FROZEN | Mode.FROZEN_KV_DRAFT | Mode.IDLE_IN_FROZEN_DRAFT:
-                return self._load_frozen_drafting(live, extents, copy)
+                return self._plan_frozen_drafting(live, extents)
             case _:
                 raise self._unknown(live.mode)
 
-    def _views_of(self, rows: Rows) -> FrozenKvGraphDraftViews:
-        views = self._views.get(rows)
-        if views is None:
-            views = self._views.put(
-                rows, FrozenKvGraphDraftViews.of(self.registry, self.config, rows)
-            )
-        return views
+    def _poison(self, live: LiveBatch) -> None:
+        match live.mode:
+            case Mode.CAPTURE_FROZEN | Mode.FROZEN_KV_DRAFT | Mode.IDLE_IN_FROZEN_DRAFT:
+                self._poison_frozen_drafting(live)
+
+    def _require_unpoisoned(self, batch: FrozenKvGraphDraftBatch) -> None:
+        match batch.mode:
+            case Mode.CAPTURE_FROZEN | Mode.FROZEN_KV_DRAFT | Mode.IDLE_IN_FROZEN_DRAFT:
+                self._require_unpoisoned_frozen_drafting(batch, batch.mode.value)
 
     # specs/sglang/modes/capture_frozen.yaml:1
     def _extents_capture_frozen(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
@@ -779,161 +857,154 @@ class FrozenKvGraphDraftRunner:
         if self.debug.values:
             self._check_values_frozen_drafting(live, mode)
 
-    def _load_frozen_drafting(
-        self, live: LiveBatch, extents: Extents, copy: bool
-    ) -> FrozenKvGraphDraftBatch:
+    def _plan_frozen_drafting(
+        self, live: LiveBatch, extents: Extents
+    ) -> LoadPlan[FrozenKvGraphDraftBatch]:
         """The slots of capture_frozen, frozen_kv_draft, idle_in_frozen_draft."""
         config = self.config
-        mode = live.mode.value
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
-        positions = live.positions
-        mrope_positions = live.mrope_positions
-        req_pool_indices = live.req_pool_indices
-        seq_lens = live.seq_lens
-        seq_lens_cpu = live.seq_lens_cpu
-        frozen_hidden_states = None if views.frozen_hidden_states is None else live.hidden_states
-        frozen_bonus_tokens = None if views.frozen_bonus_tokens is None else live.bonus_tokens
-        if not copy:
-            if rows.brought != padded.brought:
-                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
-                raise BatchError(
-                    "U716",
-                    mode,
-                    "copy=False",
-                    problem,
-                    place="specs/sglang/runners/frozen_kv_graph.yaml:1",
-                )
-            return FrozenKvGraphDraftBatch(
-                mode=live.mode,
-                live_requests=rows.requests,
-                requests=padded.requests,
-                live_tokens=rows.tokens,
-                tokens=padded.tokens,
-                live_graph_requests=rows.graph_requests,
-                graph_requests=padded.graph_requests,
-                live_graph_tokens=rows.graph_tokens,
-                graph_tokens=padded.graph_tokens,
-                live_split_tokens=rows.split_tokens,
-                split_tokens=padded.split_tokens,
-                live_first_tokens=rows.first_tokens,
-                first_tokens=padded.first_tokens,
-                live_second_tokens=rows.second_tokens,
-                second_tokens=padded.second_tokens,
-                live_context_tokens=rows.context_tokens,
-                context_tokens=padded.context_tokens,
-                live_proxy_tokens=rows.proxy_tokens,
-                proxy_tokens=padded.proxy_tokens,
-                live_gathered_tokens=rows.gathered_tokens,
-                gathered_tokens=padded.gathered_tokens,
-                positions=positions,
-                mrope_positions=mrope_positions,
-                req_pool_indices=req_pool_indices,
-                seq_lens=seq_lens,
-                seq_lens_cpu=seq_lens_cpu,
-                global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
-                global_num_tokens_for_logprob=torch.full_like(
-                    views.global_num_tokens_for_logprob, padded.tokens
-                ),
-                frozen_hidden_states=frozen_hidden_states,
-                frozen_bonus_tokens=frozen_bonus_tokens,
-                frozen_topk_p=views.frozen_topk_p,
-                frozen_topk_index=views.frozen_topk_index,
-                triton_kv_indptr=views.triton_kv_indptr,
-                triton_num_kv_splits=views.triton_num_kv_splits,
-                frozen_triton_kv_indices=views.frozen_triton_kv_indices,
-                triton_attn_logits=views.triton_attn_logits,
-                triton_attn_lse=views.triton_attn_lse,
-                input_embeds=live.input_embeds,
-            )
-        if self.debug.claims:
-            self.registry.regions.claim()
-        if self.debug.poison:
-            self._poison_frozen_drafting(live)
-        # specs/sglang/slots.yaml:6
-        load_rows(views.positions, positions, rows.tokens, 0)
-        # specs/sglang/slots.yaml:15
-        if mrope_positions is not None:
-            load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:18
-        load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:21
-        load_rows(views.seq_lens, seq_lens, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:24
-        if seq_lens_cpu is not None:
-            load_rows(views.seq_lens_cpu, seq_lens_cpu, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:74
-        write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:77
-        write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:151
-        if views.frozen_hidden_states is not None:
-            load_rows(
-                views.frozen_hidden_states,
-                frozen_hidden_states,
-                rows.requests // present(config.speculative_eagle_topk),
-                None,
-            )
-        # specs/sglang/slots.yaml:155
-        if views.frozen_bonus_tokens is not None:
-            load_rows(
-                views.frozen_bonus_tokens,
-                frozen_bonus_tokens,
-                rows.requests // present(config.speculative_eagle_topk),
-                0,
-            )
-        # specs/sglang/slots.yaml:158
-        # specs/sglang/slots.yaml:162
-        # specs/sglang/backends/triton.yaml:11
-        # specs/sglang/backends/triton.yaml:39
-        # specs/sglang/backends/triton.yaml:50
-        # specs/sglang/backends/triton.yaml:59
-        # specs/sglang/backends/triton.yaml:62
+        registry = self.registry
+        view = self._views.of
+        steps = LoadSteps()
         batch = FrozenKvGraphDraftBatch(
             mode=live.mode,
-            live_requests=rows.requests,
-            requests=padded.requests,
-            live_tokens=rows.tokens,
-            tokens=padded.tokens,
-            live_graph_requests=rows.graph_requests,
-            graph_requests=padded.graph_requests,
-            live_graph_tokens=rows.graph_tokens,
-            graph_tokens=padded.graph_tokens,
-            live_split_tokens=rows.split_tokens,
-            split_tokens=padded.split_tokens,
-            live_first_tokens=rows.first_tokens,
-            first_tokens=padded.first_tokens,
-            live_second_tokens=rows.second_tokens,
-            second_tokens=padded.second_tokens,
-            live_context_tokens=rows.context_tokens,
-            context_tokens=padded.context_tokens,
-            live_proxy_tokens=rows.proxy_tokens,
-            proxy_tokens=padded.proxy_tokens,
-            live_gathered_tokens=rows.gathered_tokens,
-            gathered_tokens=padded.gathered_tokens,
-            positions=views.positions,
-            mrope_positions=views.mrope_positions if mrope_positions is not None else None,
-            req_pool_indices=views.req_pool_indices,
-            seq_lens=views.seq_lens,
-            seq_lens_cpu=views.seq_lens_cpu if seq_lens_cpu is not None else None,
-            global_num_tokens=views.global_num_tokens,
-            global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
-            frozen_hidden_states=views.frozen_hidden_states,
-            frozen_bonus_tokens=views.frozen_bonus_tokens,
-            frozen_topk_p=views.frozen_topk_p,
-            frozen_topk_index=views.frozen_topk_index,
-            triton_kv_indptr=views.triton_kv_indptr,
-            triton_num_kv_splits=views.triton_num_kv_splits,
-            frozen_triton_kv_indices=views.frozen_triton_kv_indices,
-            triton_attn_logits=views.triton_attn_logits,
-            triton_attn_lse=views.triton_attn_lse,
+            live=rows,
+            padded=padded,
+            # specs/sglang/slots.yaml:6
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:15
+            mrope_positions=steps.copy_present(
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
+            ),
+            # specs/sglang/slots.yaml:18
+            req_pool_indices=steps.copy(
+                view(registry.req_pool_indices, padded.requests),
+                "req_pool_indices",
+                live.req_pool_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:21
+            seq_lens=steps.copy(
+                view(registry.seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:24
+            seq_lens_cpu=steps.copy_present(
+                view(registry.seq_lens_cpu, padded.requests),
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:74
+            global_num_tokens=steps.compute(
+                view(
+                    registry.global_num_tokens,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
+            ),
+            # specs/sglang/slots.yaml:77
+            global_num_tokens_for_logprob=steps.compute(
+                view(
+                    registry.global_num_tokens_for_logprob,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
+            ),
+            # specs/sglang/slots.yaml:151
+            frozen_hidden_states=None
+            if registry.frozen_hidden_states is None
+            else steps.copy(
+                view(
+                    registry.frozen_hidden_states,
+                    padded.requests // present(config.speculative_eagle_topk),
+                    present(config.draft_input_size),
+                ),
+                "hidden_states",
+                live.hidden_states,
+                (
+                    rows.requests // present(config.speculative_eagle_topk),
+                    present(config.draft_input_size),
+                ),
+            ),
+            # specs/sglang/slots.yaml:155
+            frozen_bonus_tokens=None
+            if registry.frozen_bonus_tokens is None
+            else steps.copy(
+                view(
+                    registry.frozen_bonus_tokens,
+                    padded.requests // present(config.speculative_eagle_topk),
+                ),
+                "bonus_tokens",
+                live.bonus_tokens,
+                (rows.requests // present(config.speculative_eagle_topk),),
+                0,
+            ),
+            # specs/sglang/slots.yaml:158
+            frozen_topk_p=None
+            if registry.frozen_topk_p is None
+            else view(
+                registry.frozen_topk_p,
+                padded.requests // present(config.speculative_eagle_topk),
+                present(config.speculative_eagle_topk),
+            ),
+            # specs/sglang/slots.yaml:162
+            frozen_topk_index=None
+            if registry.frozen_topk_index is None
+            else view(
+                registry.frozen_topk_index,
+                padded.requests // present(config.speculative_eagle_topk),
+                present(config.speculative_eagle_topk),
+            ),
+            # specs/sglang/backends/triton.yaml:11
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else view(registry.triton_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:39
+            triton_num_kv_splits=None
+            if registry.triton_num_kv_splits is None
+            else view(registry.triton_num_kv_splits, padded.tokens),
+            # specs/sglang/backends/triton.yaml:50
+            frozen_triton_kv_indices=None
+            if registry.frozen_triton_kv_indices is None
+            else view(registry.frozen_triton_kv_indices, padded.requests, config.context_length),
+            # specs/sglang/backends/triton.yaml:59
+            triton_attn_logits=None
+            if registry.triton_attn_logits is None
+            else view(
+                registry.triton_attn_logits,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+                config.value_head_size,
+            ),
+            # specs/sglang/backends/triton.yaml:62
+            triton_attn_lse=None
+            if registry.triton_attn_lse is None
+            else view(
+                registry.triton_attn_lse,
+                padded.tokens,
+                config.attention_heads,
+                present(config.triton_kv_splits),
+            ),
             input_embeds=live.input_embeds,
         )
-        if self.debug.poison:
-            self._require_unpoisoned_frozen_drafting(batch, mode)
-        if self.debug.canaries:
-            self.registry.regions.check_canaries()
-        return batch
+        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_frozen_drafting(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Hashable, Mapping
+from typing import Final, TypeVar
 
 import torch
 
@@ -19,6 +20,7 @@ from ullage_runtime.checks import (
     whole_number,
 )
 from ullage_runtime.configuration import present
+from ullage_runtime.cuda.writer import writer_for
 from ullage_runtime.debug import (
     DebugOptions,
     poison_around,
@@ -27,21 +29,22 @@ from ullage_runtime.debug import (
 )
 from ullage_runtime.errors import BatchError, UllageRuntimeError
 from ullage_runtime.integers import align_up, cdiv, next_in
-from ullage_runtime.loader import load_rows, write_scalar
+from ullage_runtime.load_plan import LoadPlan, LoadSteps
 from ullage_runtime.outputs import cut_to_live, map_tensors
+from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.ranks import Ranks
 from ullage_runtime.requirements import require_ranks, require_same_configuration
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import ViewCache
+from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import Extents, LiveBatch, Mode, MultiLayerGraphDraftBatch, Offer, Rows
 from .capacities import MultiLayerGraphDraftCapacities
 from .config import Config, SpeculativeAlgorithm
 from .engine import MultiLayerGraphDraftEngine, MultiLayerGraphDraftFacts
-from .registry import MultiLayerGraphDraftRegistry, MultiLayerGraphDraftViews
+from .registry import MultiLayerGraphDraftRegistry
 
-require_generated_code_version(4, __name__)
+require_generated_code_version(5, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -244,6 +247,28 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
     return tuple(mode for mode, is_served in modes if is_served)
 
 
+def exchanging_modes(config: Config) -> tuple[Mode, ...]:
+    """The modes whose padding other ranks take part in."""
+    modes = (
+        (Mode.DRAFT_EXTEND, config.require_mlp_sync),
+        (Mode.IDLE_IN_CATCH_UP, config.require_mlp_sync),
+    )
+    return tuple(mode for mode, is_exchanging in modes if is_exchanging)
+
+
+SEEN: Final[Mapping[Mode, Seen]] = {
+    # specs/sglang/modes/capture_multi_layer.yaml:1
+    Mode.CAPTURE_MULTI_LAYER: Seen(("batch_size",)),
+    # specs/sglang/modes/draft_extend.yaml:1
+    Mode.DRAFT_EXTEND: Seen(("batch_size",)),
+    # specs/sglang/modes/idle_in_catch_up.yaml:1
+    Mode.IDLE_IN_CATCH_UP: Seen(),
+}
+"""What load sees of the batches of each mode."""
+CARRIED: Final = (("input_embeds", "input_embeds"),)
+"""Fields that go from the live batch into the loaded one as they are."""
+
+
 # specs/sglang/runners/multi_layer_graph.yaml:1
 class MultiLayerGraphDraftRunner:
     """Replays captured graphs in which all layers of a draft model catch up, one set of buffers
@@ -286,7 +311,11 @@ class MultiLayerGraphDraftRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.multi_layer_graph_draft,
         )
-        self._views: ViewCache[MultiLayerGraphDraftViews] = ViewCache()
+        self._views = SlotViews()
+        self._plans: PlanCache[MultiLayerGraphDraftBatch] = PlanCache(
+            {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
+        )
+        self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
 
     def load(
         self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
@@ -302,7 +331,18 @@ class MultiLayerGraphDraftRunner:
         Raises BatchError for a batch that the spec does not allow, CapacityError for one that
         does not fit, PeerError where the batch of another rank is refused.
         """
-        return self._load(live, self._extents(live, pad, sources=True), copy)
+        agreed = pad if not isinstance(pad, Offer) else pad.rows if pad.live is live else None
+        key = self._plans.key(live, live.mode, agreed) if copy else None
+        batch = None if key is None else self._plans.load(key, live)
+        if batch is None:
+            batch = self._load(live, self._extents(live, pad, sources=True), copy, key)
+        return batch
+
+    def plan(
+        self, live: LiveBatch, *, pad: bool | Offer = True
+    ) -> LoadPlan[MultiLayerGraphDraftBatch]:
+        """What loading this batch writes, and others like it; it is checked as by `load`."""
+        return self._plan(live, self._extents(live, pad, sources=True))
 
     def extents(self, live: LiveBatch, *, pad: bool | Offer = True) -> Extents:
         """Rows of a batch before and after padding; takes part in the collectives of its mode.
@@ -401,20 +441,58 @@ class MultiLayerGraphDraftRunner:
             place="specs/sglang/runners/multi_layer_graph.yaml:1",
         )
 
-    def _load(self, live: LiveBatch, extents: Extents, copy: bool) -> MultiLayerGraphDraftBatch:
+    def _load(
+        self, live: LiveBatch, extents: Extents, copy: bool, key: Hashable | None = None
+    ) -> MultiLayerGraphDraftBatch:
+        rows, padded = extents.rows, extents.padded
+        if copy and not self.debug.loads:
+            key = self._plans.key_of(live, live.mode, extents) if key is None else key
+            return self._plans.load_new(key, live, lambda: self._plan(live, extents))
+        plan = self._plan(live, extents)
+        if copy:
+            return self._load_debugged(live, plan)
+        if rows.brought != padded.brought:
+            problem = f"would need padding of {rows} to {padded}, which only a copy can have"
+            raise BatchError(
+                "U716",
+                live.mode.value,
+                "copy=False",
+                problem,
+                place="specs/sglang/runners/multi_layer_graph.yaml:1",
+            )
+        return plan.hand_out(live)
+
+    def _load_debugged(
+        self, live: LiveBatch, plan: LoadPlan[MultiLayerGraphDraftBatch]
+    ) -> MultiLayerGraphDraftBatch:
+        """Debug mode: what earlier loads have left is poisoned, and nobody reads what is."""
+        if self.debug.claims:
+            self.registry.regions.claim()
+        if self.debug.poison:
+            self._poison(live)
+        batch = plan.load_first(live)
+        if self.debug.poison:
+            self._require_unpoisoned(batch)
+        if self.debug.canaries:
+            self.registry.regions.check_canaries()
+        return batch
+
+    def _plan(self, live: LiveBatch, extents: Extents) -> LoadPlan[MultiLayerGraphDraftBatch]:
         match live.mode:
             case Mode.CAPTURE_MULTI_LAYER | Mode.DRAFT_EXTEND | Mode.IDLE_IN_CATCH_UP:
-                return self._load_catching_up(live, extents, copy)
+                return self._plan_catching_up(live, extents)
             case _:
                 raise self._unknown(live.mode)
 
-    def _views_of(self, rows: Rows) -> MultiLayerGraphDraftViews:
-        views = self._views.get(rows)
-        if views is None:
-            views = self._views.put(
-                rows, MultiLayerGraphDraftViews.of(self.registry, self.config, rows)
-            )
-        return views
+    def _poison(self, live: LiveBatch) -> None:
+        match live.mode:
+            case Mode.CAPTURE_MULTI_LAYER | Mode.DRAFT_EXTEND | Mode.IDLE_IN_CATCH_UP:
+                self._poison_catching_up(live)
+
+    def _require_unpoisoned(self, batch: MultiLayerGraphDraftBatch) -> None:
+        match batch.mode:
+            case Mode.CAPTURE_MULTI_LAYER | Mode.DRAFT_EXTEND | Mode.IDLE_IN_CATCH_UP:
+                self._require_unpoisoned_catching_up(batch, batch.mode.value)
 
     # specs/sglang/modes/capture_multi_layer.yaml:1
     def _extents_capture_multi_layer(
@@ -854,242 +932,252 @@ class MultiLayerGraphDraftRunner:
         if self.debug.values:
             self._check_values_catching_up(live, mode)
 
-    def _load_catching_up(
-        self, live: LiveBatch, extents: Extents, copy: bool
-    ) -> MultiLayerGraphDraftBatch:
+    def _plan_catching_up(
+        self, live: LiveBatch, extents: Extents
+    ) -> LoadPlan[MultiLayerGraphDraftBatch]:
         """The slots of capture_multi_layer, draft_extend, idle_in_catch_up."""
         config = self.config
-        mode = live.mode.value
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
-        input_ids = live.input_ids
-        positions = live.positions
-        out_cache_loc = live.out_cache_loc
-        mrope_positions = live.mrope_positions
-        req_pool_indices = live.req_pool_indices
-        target_hidden_states = None if views.target_hidden_states is None else live.hidden_states
-        verify_extend_seq_lens = (
-            None if views.verify_extend_seq_lens is None else live.extend_seq_lens
-        )
-        num_correct_drafts = None if views.num_correct_drafts is None else live.num_correct_drafts
-        num_accept_tokens = None if views.num_accept_tokens is None else live.num_accept_tokens
-        select_index = None if views.select_index is None else live.select_index
-        draft_mamba_track_indices = (
-            None if views.draft_mamba_track_indices is None else live.mamba_track_indices
-        )
-        layer_seq_lens = None if views.layer_seq_lens is None else live.seq_lens
-        layer_seq_lens_cpu = None if views.layer_seq_lens_cpu is None else live.seq_lens_cpu
-        layer_extend_start_loc = (
-            None if views.layer_extend_start_loc is None else live.extend_start_loc
-        )
-        layer_temperatures = None if views.layer_temperatures is None else live.temperatures
-        layer_sampling_seed = None if views.layer_sampling_seed is None else live.sampling_seed
-        if not copy:
-            if rows.brought != padded.brought:
-                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
-                raise BatchError(
-                    "U716",
-                    mode,
-                    "copy=False",
-                    problem,
-                    place="specs/sglang/runners/multi_layer_graph.yaml:1",
-                )
-            return MultiLayerGraphDraftBatch(
-                mode=live.mode,
-                live_requests=rows.requests,
-                requests=padded.requests,
-                live_tokens=rows.tokens,
-                tokens=padded.tokens,
-                live_graph_requests=rows.graph_requests,
-                graph_requests=padded.graph_requests,
-                live_graph_tokens=rows.graph_tokens,
-                graph_tokens=padded.graph_tokens,
-                live_split_tokens=rows.split_tokens,
-                split_tokens=padded.split_tokens,
-                live_first_tokens=rows.first_tokens,
-                first_tokens=padded.first_tokens,
-                live_second_tokens=rows.second_tokens,
-                second_tokens=padded.second_tokens,
-                live_context_tokens=rows.context_tokens,
-                context_tokens=padded.context_tokens,
-                live_proxy_tokens=rows.proxy_tokens,
-                proxy_tokens=padded.proxy_tokens,
-                live_gathered_tokens=rows.gathered_tokens,
-                gathered_tokens=padded.gathered_tokens,
-                input_ids=input_ids,
-                positions=positions,
-                out_cache_loc=out_cache_loc,
-                mrope_positions=mrope_positions,
-                req_pool_indices=req_pool_indices,
-                global_num_tokens=torch.full_like(views.global_num_tokens, padded.tokens),
-                global_num_tokens_for_logprob=torch.full_like(
-                    views.global_num_tokens_for_logprob, padded.tokens
+        registry = self.registry
+        view = self._views.of
+        steps = LoadSteps()
+        batch = MultiLayerGraphDraftBatch(
+            mode=live.mode,
+            live=rows,
+            padded=padded,
+            # specs/sglang/slots.yaml:3
+            input_ids=steps.copy_present(
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:6
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:9
+            out_cache_loc=steps.copy_present(
+                view(registry.out_cache_loc, padded.tokens),
+                "out_cache_loc",
+                live.out_cache_loc,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:15
+            mrope_positions=steps.copy_present(
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
+            ),
+            # specs/sglang/slots.yaml:18
+            req_pool_indices=steps.copy(
+                view(registry.req_pool_indices, padded.requests),
+                "req_pool_indices",
+                live.req_pool_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:74
+            global_num_tokens=steps.compute(
+                view(
+                    registry.global_num_tokens,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
                 ),
-                target_hidden_states=target_hidden_states,
-                verify_extend_seq_lens=verify_extend_seq_lens,
-                num_correct_drafts=num_correct_drafts,
-                num_accept_tokens=num_accept_tokens,
-                select_index=select_index,
-                draft_mamba_track_indices=draft_mamba_track_indices,
-                layer_seq_lens=layer_seq_lens,
-                layer_seq_lens_cpu=layer_seq_lens_cpu,
-                layer_extend_start_loc=layer_extend_start_loc,
-                layer_logits=views.layer_logits,
-                layer_temperatures=layer_temperatures,
-                layer_sampling_seed=layer_sampling_seed,
-                layer_draft_probs=views.layer_draft_probs,
-                strided_indices=views.strided_indices,
-                layer_page_table=views.layer_page_table,
-                layer_window_page_table=views.layer_window_page_table,
-                layer_cache_seqlens=views.layer_cache_seqlens,
-                layer_cu_seqlens_q=views.layer_cu_seqlens_q,
-                layer_cu_seqlens_k=views.layer_cu_seqlens_k,
-                input_embeds=live.input_embeds,
-            )
-        if self.debug.claims:
-            self.registry.regions.claim()
-        if self.debug.poison:
-            self._poison_catching_up(live)
-        # specs/sglang/slots.yaml:3
-        if input_ids is not None:
-            load_rows(views.input_ids, input_ids, rows.tokens, 0)
-        # specs/sglang/slots.yaml:6
-        load_rows(views.positions, positions, rows.tokens, 0)
-        # specs/sglang/slots.yaml:9
-        if out_cache_loc is not None:
-            load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:15
-        if mrope_positions is not None:
-            load_rows(views.mrope_positions, mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:18
-        load_rows(views.req_pool_indices, req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:74
-        write_scalar(views.global_num_tokens, padded.tokens)
-        # specs/sglang/slots.yaml:77
-        write_scalar(views.global_num_tokens_for_logprob, padded.tokens)
-        # specs/sglang/slots.yaml:125
-        if views.target_hidden_states is not None and target_hidden_states is not None:
-            load_rows(views.target_hidden_states, target_hidden_states, rows.tokens, None)
-        # specs/sglang/slots.yaml:128
-        if views.verify_extend_seq_lens is not None:
-            load_rows(
-                views.verify_extend_seq_lens,
-                verify_extend_seq_lens,
-                rows.requests,
+                padded.tokens,
+            ),
+            # specs/sglang/slots.yaml:77
+            global_num_tokens_for_logprob=steps.compute(
+                view(
+                    registry.global_num_tokens_for_logprob,
+                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                ),
+                padded.tokens,
+            ),
+            # specs/sglang/slots.yaml:125
+            target_hidden_states=None
+            if registry.target_hidden_states is None
+            else steps.copy_present(
+                view(
+                    registry.target_hidden_states, padded.tokens, present(config.draft_input_size)
+                ),
+                "hidden_states",
+                live.hidden_states,
+                (rows.tokens, present(config.draft_input_size)),
+            ),
+            # specs/sglang/slots.yaml:128
+            verify_extend_seq_lens=None
+            if registry.verify_extend_seq_lens is None
+            else steps.copy(
+                view(registry.verify_extend_seq_lens, padded.requests),
+                "extend_seq_lens",
+                live.extend_seq_lens,
+                (rows.requests,),
                 present(config.draft_extend_width),
-            )
-        # specs/sglang/slots.yaml:131
-        if views.num_correct_drafts is not None:
-            load_rows(
-                views.num_correct_drafts,
-                num_correct_drafts,
-                rows.requests,
+            ),
+            # specs/sglang/slots.yaml:131
+            num_correct_drafts=None
+            if registry.num_correct_drafts is None
+            else steps.copy(
+                view(registry.num_correct_drafts, padded.requests),
+                "num_correct_drafts",
+                live.num_correct_drafts,
+                (rows.requests,),
                 present(config.draft_extend_width),
-            )
-        # specs/sglang/slots.yaml:134
-        if views.num_accept_tokens is not None:
-            load_rows(
-                views.num_accept_tokens,
-                num_accept_tokens,
-                rows.requests,
+            ),
+            # specs/sglang/slots.yaml:134
+            num_accept_tokens=None
+            if registry.num_accept_tokens is None
+            else steps.copy(
+                view(registry.num_accept_tokens, padded.requests),
+                "num_accept_tokens",
+                live.num_accept_tokens,
+                (rows.requests,),
                 -1
                 if present(config.enable_multi_layer_eagle)
                 else present(config.draft_extend_width),
-            )
-        # specs/sglang/slots.yaml:137
-        if views.select_index is not None:
-            load_rows(views.select_index, select_index, rows.requests, 0)
-        # specs/sglang/slots.yaml:140
-        if views.draft_mamba_track_indices is not None and draft_mamba_track_indices is not None:
-            load_rows(views.draft_mamba_track_indices, draft_mamba_track_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:166
-        if views.layer_seq_lens is not None:
-            load_rows(views.layer_seq_lens, layer_seq_lens, rows.requests, config.sequence_fill)
-        # specs/sglang/slots.yaml:169
-        if views.layer_seq_lens_cpu is not None and layer_seq_lens_cpu is not None:
-            load_rows(
-                views.layer_seq_lens_cpu, layer_seq_lens_cpu, rows.requests, config.sequence_fill
-            )
-        # specs/sglang/slots.yaml:172
-        if views.layer_extend_start_loc is not None:
-            load_rows(
-                views.layer_extend_start_loc, layer_extend_start_loc, rows.requests, rows.tokens
-            )
-        # specs/sglang/slots.yaml:175
-        # specs/sglang/slots.yaml:179
-        if views.layer_temperatures is not None and layer_temperatures is not None:
-            load_rows(views.layer_temperatures, layer_temperatures, rows.requests, 1)
-        # specs/sglang/slots.yaml:183
-        if views.layer_sampling_seed is not None and layer_sampling_seed is not None:
-            load_rows(views.layer_sampling_seed, layer_sampling_seed, rows.requests, 0)
-        # specs/sglang/slots.yaml:187
-        # specs/sglang/backends/page_tables.yaml:38
-        # specs/sglang/backends/page_tables.yaml:101
-        # specs/sglang/backends/page_tables.yaml:104
-        # specs/sglang/backends/page_tables.yaml:107
-        # specs/sglang/backends/page_tables.yaml:110
-        # specs/sglang/backends/page_tables.yaml:113
-        batch = MultiLayerGraphDraftBatch(
-            mode=live.mode,
-            live_requests=rows.requests,
-            requests=padded.requests,
-            live_tokens=rows.tokens,
-            tokens=padded.tokens,
-            live_graph_requests=rows.graph_requests,
-            graph_requests=padded.graph_requests,
-            live_graph_tokens=rows.graph_tokens,
-            graph_tokens=padded.graph_tokens,
-            live_split_tokens=rows.split_tokens,
-            split_tokens=padded.split_tokens,
-            live_first_tokens=rows.first_tokens,
-            first_tokens=padded.first_tokens,
-            live_second_tokens=rows.second_tokens,
-            second_tokens=padded.second_tokens,
-            live_context_tokens=rows.context_tokens,
-            context_tokens=padded.context_tokens,
-            live_proxy_tokens=rows.proxy_tokens,
-            proxy_tokens=padded.proxy_tokens,
-            live_gathered_tokens=rows.gathered_tokens,
-            gathered_tokens=padded.gathered_tokens,
-            input_ids=views.input_ids if input_ids is not None else None,
-            positions=views.positions,
-            out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
-            mrope_positions=views.mrope_positions if mrope_positions is not None else None,
-            req_pool_indices=views.req_pool_indices,
-            global_num_tokens=views.global_num_tokens,
-            global_num_tokens_for_logprob=views.global_num_tokens_for_logprob,
-            target_hidden_states=views.target_hidden_states
-            if target_hidden_states is not None
-            else None,
-            verify_extend_seq_lens=views.verify_extend_seq_lens,
-            num_correct_drafts=views.num_correct_drafts,
-            num_accept_tokens=views.num_accept_tokens,
-            select_index=views.select_index,
-            draft_mamba_track_indices=views.draft_mamba_track_indices
-            if draft_mamba_track_indices is not None
-            else None,
-            layer_seq_lens=views.layer_seq_lens,
-            layer_seq_lens_cpu=views.layer_seq_lens_cpu if layer_seq_lens_cpu is not None else None,
-            layer_extend_start_loc=views.layer_extend_start_loc,
-            layer_logits=views.layer_logits,
-            layer_temperatures=views.layer_temperatures if layer_temperatures is not None else None,
-            layer_sampling_seed=views.layer_sampling_seed
-            if layer_sampling_seed is not None
-            else None,
-            layer_draft_probs=views.layer_draft_probs,
-            strided_indices=views.strided_indices,
-            layer_page_table=views.layer_page_table,
-            layer_window_page_table=views.layer_window_page_table,
-            layer_cache_seqlens=views.layer_cache_seqlens,
-            layer_cu_seqlens_q=views.layer_cu_seqlens_q,
-            layer_cu_seqlens_k=views.layer_cu_seqlens_k,
+            ),
+            # specs/sglang/slots.yaml:137
+            select_index=None
+            if registry.select_index is None
+            else steps.copy(
+                view(registry.select_index, padded.requests),
+                "select_index",
+                live.select_index,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:140
+            draft_mamba_track_indices=None
+            if registry.draft_mamba_track_indices is None
+            else steps.copy_present(
+                view(registry.draft_mamba_track_indices, padded.requests),
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:166
+            layer_seq_lens=None
+            if registry.layer_seq_lens is None
+            else steps.copy(
+                view(registry.layer_seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:169
+            layer_seq_lens_cpu=None
+            if registry.layer_seq_lens_cpu is None
+            else steps.copy_present(
+                view(registry.layer_seq_lens_cpu, padded.requests),
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:172
+            layer_extend_start_loc=None
+            if registry.layer_extend_start_loc is None
+            else steps.copy(
+                view(registry.layer_extend_start_loc, padded.requests),
+                "extend_start_loc",
+                live.extend_start_loc,
+                (rows.requests,),
+                rows.tokens,
+            ),
+            # specs/sglang/slots.yaml:175
+            layer_logits=None
+            if registry.layer_logits is None
+            else view(
+                registry.layer_logits,
+                padded.tokens if config.require_gathered_buffer else padded.requests,
+                present(config.draft_vocab_size),
+            ),
+            # specs/sglang/slots.yaml:179
+            layer_temperatures=None
+            if registry.layer_temperatures is None
+            else steps.copy_present(
+                view(registry.layer_temperatures, padded.requests, 1),
+                "temperatures",
+                live.temperatures,
+                (rows.requests, 1),
+                1,
+            ),
+            # specs/sglang/slots.yaml:183
+            layer_sampling_seed=None
+            if registry.layer_sampling_seed is None
+            else steps.copy_present(
+                view(registry.layer_sampling_seed, padded.requests),
+                "sampling_seed",
+                live.sampling_seed,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:187
+            layer_draft_probs=None
+            if registry.layer_draft_probs is None
+            else view(
+                registry.layer_draft_probs,
+                padded.requests,
+                present(config.speculative_num_steps),
+                present(config.draft_vocab_size),
+            ),
+            # specs/sglang/backends/page_tables.yaml:38
+            strided_indices=None
+            if registry.strided_indices is None
+            else view(registry.strided_indices, config.context_pages),
+            # specs/sglang/backends/page_tables.yaml:101
+            layer_page_table=None
+            if registry.layer_page_table is None
+            else view(
+                registry.layer_page_table,
+                present(config.speculative_num_steps),
+                padded.requests,
+                config.table_columns,
+            ),
+            # specs/sglang/backends/page_tables.yaml:104
+            layer_window_page_table=None
+            if registry.layer_window_page_table is None
+            else view(
+                registry.layer_window_page_table,
+                present(config.speculative_num_steps),
+                padded.requests,
+                config.table_columns,
+            ),
+            # specs/sglang/backends/page_tables.yaml:107
+            layer_cache_seqlens=None
+            if registry.layer_cache_seqlens is None
+            else view(
+                registry.layer_cache_seqlens, present(config.speculative_num_steps), padded.requests
+            ),
+            # specs/sglang/backends/page_tables.yaml:110
+            layer_cu_seqlens_q=None
+            if registry.layer_cu_seqlens_q is None
+            else view(
+                registry.layer_cu_seqlens_q,
+                present(config.speculative_num_steps),
+                padded.requests + 1,
+            ),
+            # specs/sglang/backends/page_tables.yaml:113
+            layer_cu_seqlens_k=None
+            if registry.layer_cu_seqlens_k is None
+            else view(
+                registry.layer_cu_seqlens_k,
+                present(config.speculative_num_steps),
+                padded.requests + 1,
+            ),
             input_embeds=live.input_embeds,
         )
-        if self.debug.poison:
-            self._require_unpoisoned_catching_up(batch, mode)
-        if self.debug.canaries:
-            self.registry.regions.check_canaries()
-        return batch
+        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_catching_up(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""

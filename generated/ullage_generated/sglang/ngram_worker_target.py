@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
+from typing import Final
+
 import torch
 
 from ullage_runtime.checks import (
@@ -16,22 +19,24 @@ from ullage_runtime.checks import (
     whole_number,
 )
 from ullage_runtime.configuration import present
+from ullage_runtime.cuda.writer import writer_for
 from ullage_runtime.debug import DebugOptions, poison_around
 from ullage_runtime.errors import BatchError
 from ullage_runtime.integers import cdiv
-from ullage_runtime.loader import load_rows
+from ullage_runtime.load_plan import LoadPlan, LoadSteps
+from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.requirements import require_same_configuration
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import ViewCache
+from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import Extents, LiveBatch, Mode, NgramWorkerTargetBatch, Offer, Rows
 from .capacities import NgramWorkerTargetCapacities
 from .config import Config, SpeculativeAlgorithm
 from .engine import NgramWorkerTargetEngine
-from .registry import NgramWorkerTargetRegistry, NgramWorkerTargetViews
+from .registry import NgramWorkerTargetRegistry
 
-require_generated_code_version(4, __name__)
+require_generated_code_version(5, __name__)
 
 
 # specs/sglang/modes/ngram_draft.yaml:1
@@ -63,6 +68,15 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
     """The modes that batches can have under a legal configuration."""
     modes = ((Mode.NGRAM_DRAFT, config.speculative_algorithm == SpeculativeAlgorithm.NGRAM),)
     return tuple(mode for mode, is_served in modes if is_served)
+
+
+SEEN: Final[Mapping[Mode, Seen]] = {
+    # specs/sglang/modes/ngram_draft.yaml:1
+    Mode.NGRAM_DRAFT: Seen(("batch_size",)),
+}
+"""What load sees of the batches of each mode."""
+CARRIED: Final = (("input_embeds", "input_embeds"),)
+"""Fields that go from the live batch into the loaded one as they are."""
 
 
 # specs/sglang/runners/ngram_worker.yaml:1
@@ -99,7 +113,9 @@ class NgramWorkerTargetRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.ngram_worker_target,
         )
-        self._views: ViewCache[NgramWorkerTargetViews] = ViewCache()
+        self._views = SlotViews()
+        self._plans: PlanCache[NgramWorkerTargetBatch] = PlanCache({} if self.debug.loads else SEEN)
+        self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
 
     def load(
         self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
@@ -115,7 +131,18 @@ class NgramWorkerTargetRunner:
         Raises BatchError for a batch that the spec does not allow, CapacityError for one that
         does not fit.
         """
-        return self._load(live, self._extents(live, pad, sources=True), copy)
+        agreed = pad if not isinstance(pad, Offer) else pad.rows if pad.live is live else None
+        key = self._plans.key(live, live.mode, agreed) if copy else None
+        batch = None if key is None else self._plans.load(key, live)
+        if batch is None:
+            batch = self._load(live, self._extents(live, pad, sources=True), copy, key)
+        return batch
+
+    def plan(
+        self, live: LiveBatch, *, pad: bool | Offer = True
+    ) -> LoadPlan[NgramWorkerTargetBatch]:
+        """What loading this batch writes, and others like it; it is checked as by `load`."""
+        return self._plan(live, self._extents(live, pad, sources=True))
 
     def extents(self, live: LiveBatch, *, pad: bool | Offer = True) -> Extents:
         """Rows of a batch before and after padding; takes part in the collectives of its mode.
@@ -166,20 +193,51 @@ class NgramWorkerTargetRunner:
             mode, "ngram_worker", self.modes, place="specs/sglang/runners/ngram_worker.yaml:1"
         )
 
-    def _load(self, live: LiveBatch, extents: Extents, copy: bool) -> NgramWorkerTargetBatch:
+    def _load(
+        self, live: LiveBatch, extents: Extents, copy: bool, key: Hashable | None = None
+    ) -> NgramWorkerTargetBatch:
+        rows, padded = extents.rows, extents.padded
+        if copy and not self.debug.loads:
+            key = self._plans.key_of(live, live.mode, extents) if key is None else key
+            return self._plans.load_new(key, live, lambda: self._plan(live, extents))
+        plan = self._plan(live, extents)
+        if copy:
+            return self._load_debugged(live, plan)
+        if rows.brought != padded.brought:
+            problem = f"would need padding of {rows} to {padded}, which only a copy can have"
+            raise BatchError(
+                "U716",
+                live.mode.value,
+                "copy=False",
+                problem,
+                place="specs/sglang/runners/ngram_worker.yaml:1",
+            )
+        return plan.hand_out(live)
+
+    def _load_debugged(
+        self, live: LiveBatch, plan: LoadPlan[NgramWorkerTargetBatch]
+    ) -> NgramWorkerTargetBatch:
+        """Debug mode: what earlier loads have left is poisoned, and nobody reads what is."""
+        if self.debug.claims:
+            self.registry.regions.claim()
+        if self.debug.poison:
+            self._poison(live)
+        batch = plan.load_first(live)
+        if self.debug.canaries:
+            self.registry.regions.check_canaries()
+        return batch
+
+    def _plan(self, live: LiveBatch, extents: Extents) -> LoadPlan[NgramWorkerTargetBatch]:
         match live.mode:
             case Mode.NGRAM_DRAFT:
-                return self._load_proposing(live, extents, copy)
+                return self._plan_proposing(live, extents)
             case _:
                 raise self._unknown(live.mode)
 
-    def _views_of(self, rows: Rows) -> NgramWorkerTargetViews:
-        views = self._views.get(rows)
-        if views is None:
-            views = self._views.put(
-                rows, NgramWorkerTargetViews.of(self.registry, self.config, rows)
-            )
-        return views
+    def _poison(self, live: LiveBatch) -> None:
+        match live.mode:
+            case Mode.NGRAM_DRAFT:
+                self._poison_proposing(live)
 
     # specs/sglang/modes/ngram_draft.yaml:1
     def _extents_ngram_draft(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
@@ -263,108 +321,70 @@ class NgramWorkerTargetRunner:
         if self.debug.values:
             self._check_values_proposing(live, mode)
 
-    def _load_proposing(
-        self, live: LiveBatch, extents: Extents, copy: bool
-    ) -> NgramWorkerTargetBatch:
+    def _plan_proposing(
+        self, live: LiveBatch, extents: Extents
+    ) -> LoadPlan[NgramWorkerTargetBatch]:
         """The slots of ngram_draft."""
         config = self.config
-        mode = live.mode.value
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
-        ngram_draft_tokens = None if views.ngram_draft_tokens is None else live.draft_tokens
-        tree_mask = None if views.tree_mask is None else live.tree_mask
-        if not copy:
-            if rows.brought != padded.brought:
-                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
-                raise BatchError(
-                    "U716",
-                    mode,
-                    "copy=False",
-                    problem,
-                    place="specs/sglang/runners/ngram_worker.yaml:1",
-                )
-            return NgramWorkerTargetBatch(
-                mode=live.mode,
-                live_requests=rows.requests,
-                requests=padded.requests,
-                live_tokens=rows.tokens,
-                tokens=padded.tokens,
-                live_graph_requests=rows.graph_requests,
-                graph_requests=padded.graph_requests,
-                live_graph_tokens=rows.graph_tokens,
-                graph_tokens=padded.graph_tokens,
-                live_split_tokens=rows.split_tokens,
-                split_tokens=padded.split_tokens,
-                live_first_tokens=rows.first_tokens,
-                first_tokens=padded.first_tokens,
-                live_second_tokens=rows.second_tokens,
-                second_tokens=padded.second_tokens,
-                live_context_tokens=rows.context_tokens,
-                context_tokens=padded.context_tokens,
-                live_proxy_tokens=rows.proxy_tokens,
-                proxy_tokens=padded.proxy_tokens,
-                live_gathered_tokens=rows.gathered_tokens,
-                gathered_tokens=padded.gathered_tokens,
-                ngram_draft_tokens=ngram_draft_tokens,
-                tree_mask=tree_mask,
-                ngram_positions=views.ngram_positions,
-                retrieve_indexes=views.retrieve_indexes,
-                retrieve_next_token=views.retrieve_next_token,
-                retrieve_next_sibling=views.retrieve_next_sibling,
-                input_embeds=live.input_embeds,
-            )
-        if self.debug.claims:
-            self.registry.regions.claim()
-        if self.debug.poison:
-            self._poison_proposing(live)
-        # specs/sglang/slots.yaml:235
-        if views.ngram_draft_tokens is not None:
-            load_rows(views.ngram_draft_tokens, ngram_draft_tokens, rows.tokens, None)
-        # specs/sglang/slots.yaml:238
-        if views.tree_mask is not None:
-            load_rows(
-                views.tree_mask,
-                tree_mask,
-                rows.tokens * present(config.speculative_num_draft_tokens),
-                None,
-            )
-        # specs/sglang/slots.yaml:241
-        # specs/sglang/slots.yaml:244
-        # specs/sglang/slots.yaml:247
-        # specs/sglang/slots.yaml:250
+        registry = self.registry
+        view = self._views.of
+        steps = LoadSteps()
         batch = NgramWorkerTargetBatch(
             mode=live.mode,
-            live_requests=rows.requests,
-            requests=padded.requests,
-            live_tokens=rows.tokens,
-            tokens=padded.tokens,
-            live_graph_requests=rows.graph_requests,
-            graph_requests=padded.graph_requests,
-            live_graph_tokens=rows.graph_tokens,
-            graph_tokens=padded.graph_tokens,
-            live_split_tokens=rows.split_tokens,
-            split_tokens=padded.split_tokens,
-            live_first_tokens=rows.first_tokens,
-            first_tokens=padded.first_tokens,
-            live_second_tokens=rows.second_tokens,
-            second_tokens=padded.second_tokens,
-            live_context_tokens=rows.context_tokens,
-            context_tokens=padded.context_tokens,
-            live_proxy_tokens=rows.proxy_tokens,
-            proxy_tokens=padded.proxy_tokens,
-            live_gathered_tokens=rows.gathered_tokens,
-            gathered_tokens=padded.gathered_tokens,
-            ngram_draft_tokens=views.ngram_draft_tokens,
-            tree_mask=views.tree_mask,
-            ngram_positions=views.ngram_positions,
-            retrieve_indexes=views.retrieve_indexes,
-            retrieve_next_token=views.retrieve_next_token,
-            retrieve_next_sibling=views.retrieve_next_sibling,
+            live=rows,
+            padded=padded,
+            # specs/sglang/slots.yaml:235
+            ngram_draft_tokens=None
+            if registry.ngram_draft_tokens is None
+            else steps.copy(
+                view(registry.ngram_draft_tokens, padded.tokens),
+                "draft_tokens",
+                live.draft_tokens,
+                (rows.tokens,),
+            ),
+            # specs/sglang/slots.yaml:238
+            tree_mask=None
+            if registry.tree_mask is None
+            else steps.copy(
+                view(
+                    registry.tree_mask, padded.tokens * present(config.speculative_num_draft_tokens)
+                ),
+                "tree_mask",
+                live.tree_mask,
+                (rows.tokens * present(config.speculative_num_draft_tokens),),
+            ),
+            # specs/sglang/slots.yaml:241
+            ngram_positions=None
+            if registry.ngram_positions is None
+            else view(registry.ngram_positions, padded.tokens),
+            # specs/sglang/slots.yaml:244
+            retrieve_indexes=None
+            if registry.retrieve_indexes is None
+            else view(
+                registry.retrieve_indexes,
+                padded.requests,
+                present(config.speculative_num_draft_tokens),
+            ),
+            # specs/sglang/slots.yaml:247
+            retrieve_next_token=None
+            if registry.retrieve_next_token is None
+            else view(
+                registry.retrieve_next_token,
+                padded.requests,
+                present(config.speculative_num_draft_tokens),
+            ),
+            # specs/sglang/slots.yaml:250
+            retrieve_next_sibling=None
+            if registry.retrieve_next_sibling is None
+            else view(
+                registry.retrieve_next_sibling,
+                padded.requests,
+                present(config.speculative_num_draft_tokens),
+            ),
             input_embeds=live.input_embeds,
         )
-        if self.debug.canaries:
-            self.registry.regions.check_canaries()
-        return batch
+        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_proposing(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""

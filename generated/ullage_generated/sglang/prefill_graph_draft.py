@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Hashable, Mapping
+from typing import Final, TypeVar
 
 import torch
 
@@ -20,6 +21,7 @@ from ullage_runtime.checks import (
     whole_number,
 )
 from ullage_runtime.configuration import present
+from ullage_runtime.cuda.writer import writer_for
 from ullage_runtime.debug import (
     DebugOptions,
     poison_around,
@@ -28,21 +30,22 @@ from ullage_runtime.debug import (
 )
 from ullage_runtime.errors import BatchError, UllageRuntimeError
 from ullage_runtime.integers import align_up, cdiv, next_in
-from ullage_runtime.loader import load_rows, write_scalar
+from ullage_runtime.load_plan import LoadPlan, LoadSteps
 from ullage_runtime.outputs import cut_to_live, map_tensors
+from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.ranks import Ranks
 from ullage_runtime.requirements import require_ranks, require_same_configuration
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import ViewCache
+from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import Extents, LiveBatch, Mode, Offer, PrefillGraphDraftBatch, Rows
 from .capacities import PrefillGraphDraftCapacities
 from .config import Config, SpeculativeAlgorithm
 from .engine import PrefillGraphDraftEngine, PrefillGraphDraftFacts
-from .registry import PrefillGraphDraftRegistry, PrefillGraphDraftViews
+from .registry import PrefillGraphDraftRegistry
 
-require_generated_code_version(4, __name__)
+require_generated_code_version(5, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -189,6 +192,23 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
     return tuple(mode for mode, is_served in modes if is_served)
 
 
+def exchanging_modes(config: Config) -> tuple[Mode, ...]:
+    """The modes whose padding other ranks take part in."""
+    modes = ((Mode.EXTEND, config.require_mlp_sync),)
+    return tuple(mode for mode, is_exchanging in modes if is_exchanging)
+
+
+SEEN: Final[Mapping[Mode, Seen]] = {
+    # specs/sglang/modes/capture_prefill.yaml:1
+    Mode.CAPTURE_PREFILL: Seen((), (("input_ids", 0),)),
+    # specs/sglang/modes/extend.yaml:1
+    Mode.EXTEND: Seen(("batch_size",), (("input_ids", 0), ("input_embeds", 0))),
+}
+"""What load sees of the batches of each mode."""
+CARRIED: Final = (("input_embeds", "input_embeds"),)
+"""Fields that go from the live batch into the loaded one as they are."""
+
+
 # specs/sglang/runners/prefill_graph.yaml:1
 class PrefillGraphDraftRunner:
     """Replays captured graphs for prompts, in buckets of tokens.
@@ -230,7 +250,11 @@ class PrefillGraphDraftRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.prefill_graph_draft,
         )
-        self._views: ViewCache[PrefillGraphDraftViews] = ViewCache()
+        self._views = SlotViews()
+        self._plans: PlanCache[PrefillGraphDraftBatch] = PlanCache(
+            {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
+        )
+        self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
 
     def load(
         self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
@@ -246,7 +270,18 @@ class PrefillGraphDraftRunner:
         Raises BatchError for a batch that the spec does not allow, CapacityError for one that
         does not fit, PeerError where the batch of another rank is refused.
         """
-        return self._load(live, self._extents(live, pad, sources=True), copy)
+        agreed = pad if not isinstance(pad, Offer) else pad.rows if pad.live is live else None
+        key = self._plans.key(live, live.mode, agreed) if copy else None
+        batch = None if key is None else self._plans.load(key, live)
+        if batch is None:
+            batch = self._load(live, self._extents(live, pad, sources=True), copy, key)
+        return batch
+
+    def plan(
+        self, live: LiveBatch, *, pad: bool | Offer = True
+    ) -> LoadPlan[PrefillGraphDraftBatch]:
+        """What loading this batch writes, and others like it; it is checked as by `load`."""
+        return self._plan(live, self._extents(live, pad, sources=True))
 
     def extents(self, live: LiveBatch, *, pad: bool | Offer = True) -> Extents:
         """Rows of a batch before and after padding; takes part in the collectives of its mode.
@@ -339,20 +374,58 @@ class PrefillGraphDraftRunner:
             mode, "prefill_graph", self.modes, place="specs/sglang/runners/prefill_graph.yaml:1"
         )
 
-    def _load(self, live: LiveBatch, extents: Extents, copy: bool) -> PrefillGraphDraftBatch:
+    def _load(
+        self, live: LiveBatch, extents: Extents, copy: bool, key: Hashable | None = None
+    ) -> PrefillGraphDraftBatch:
+        rows, padded = extents.rows, extents.padded
+        if copy and not self.debug.loads:
+            key = self._plans.key_of(live, live.mode, extents) if key is None else key
+            return self._plans.load_new(key, live, lambda: self._plan(live, extents))
+        plan = self._plan(live, extents)
+        if copy:
+            return self._load_debugged(live, plan)
+        if rows.brought != padded.brought:
+            problem = f"would need padding of {rows} to {padded}, which only a copy can have"
+            raise BatchError(
+                "U716",
+                live.mode.value,
+                "copy=False",
+                problem,
+                place="specs/sglang/runners/prefill_graph.yaml:1",
+            )
+        return plan.hand_out(live)
+
+    def _load_debugged(
+        self, live: LiveBatch, plan: LoadPlan[PrefillGraphDraftBatch]
+    ) -> PrefillGraphDraftBatch:
+        """Debug mode: what earlier loads have left is poisoned, and nobody reads what is."""
+        if self.debug.claims:
+            self.registry.regions.claim()
+        if self.debug.poison:
+            self._poison(live)
+        batch = plan.load_first(live)
+        if self.debug.poison:
+            self._require_unpoisoned(batch)
+        if self.debug.canaries:
+            self.registry.regions.check_canaries()
+        return batch
+
+    def _plan(self, live: LiveBatch, extents: Extents) -> LoadPlan[PrefillGraphDraftBatch]:
         match live.mode:
             case Mode.CAPTURE_PREFILL | Mode.EXTEND:
-                return self._load_prefilling(live, extents, copy)
+                return self._plan_prefilling(live, extents)
             case _:
                 raise self._unknown(live.mode)
 
-    def _views_of(self, rows: Rows) -> PrefillGraphDraftViews:
-        views = self._views.get(rows)
-        if views is None:
-            views = self._views.put(
-                rows, PrefillGraphDraftViews.of(self.registry, self.config, rows)
-            )
-        return views
+    def _poison(self, live: LiveBatch) -> None:
+        match live.mode:
+            case Mode.CAPTURE_PREFILL | Mode.EXTEND:
+                self._poison_prefilling(live)
+
+    def _require_unpoisoned(self, batch: PrefillGraphDraftBatch) -> None:
+        match batch.mode:
+            case Mode.CAPTURE_PREFILL | Mode.EXTEND:
+                self._require_unpoisoned_prefilling(batch, batch.mode.value)
 
     # specs/sglang/modes/capture_prefill.yaml:1
     def _extents_capture_prefill(
@@ -857,201 +930,254 @@ class PrefillGraphDraftRunner:
         if self.debug.values:
             self._check_values_prefilling(live, mode)
 
-    def _load_prefilling(
-        self, live: LiveBatch, extents: Extents, copy: bool
-    ) -> PrefillGraphDraftBatch:
+    def _plan_prefilling(
+        self, live: LiveBatch, extents: Extents
+    ) -> LoadPlan[PrefillGraphDraftBatch]:
         """The slots of capture_prefill, extend."""
         config = self.config
-        mode = live.mode.value
         rows, padded = extents.rows, extents.padded
-        views = self._views_of(padded)
-        input_ids = live.input_ids
-        positions = live.positions
-        out_cache_loc = live.out_cache_loc
-        pipeline_hidden_states = (
-            None if views.pipeline_hidden_states is None else live.pipeline_hidden_states
-        )
-        pipeline_residual = None if views.pipeline_residual is None else live.pipeline_residual
-        static_seq_lens = None if views.static_seq_lens is None else live.seq_lens
-        static_extend_seq_lens = (
-            None if views.static_extend_seq_lens is None else live.extend_seq_lens
-        )
-        static_extend_prefix_lens = (
-            None if views.static_extend_prefix_lens is None else live.extend_prefix_lens
-        )
-        static_extend_start_loc = (
-            None if views.static_extend_start_loc is None else live.extend_start_loc
-        )
-        static_req_pool_indices = (
-            None if views.static_req_pool_indices is None else live.req_pool_indices
-        )
-        static_orig_seq_lens = None if views.static_orig_seq_lens is None else live.orig_seq_lens
-        static_seq_lens_cpu = None if views.static_seq_lens_cpu is None else live.seq_lens_cpu
-        static_mrope_positions = (
-            None if views.static_mrope_positions is None else live.mrope_positions
-        )
-        static_mamba_track_indices = (
-            None if views.static_mamba_track_indices is None else live.mamba_track_indices
-        )
-        static_mamba_track_mask = (
-            None if views.static_mamba_track_mask is None else live.mamba_track_mask
-        )
-        static_mamba_track_seqlens = (
-            None if views.static_mamba_track_seqlens is None else live.mamba_track_seqlens
-        )
-        static_draft_hidden_states = (
-            None if views.static_draft_hidden_states is None else live.hidden_states
-        )
-        if not copy:
-            if rows.brought != padded.brought:
-                problem = f"would need padding of {rows} to {padded}, which only a copy can have"
-                raise BatchError(
-                    "U716",
-                    mode,
-                    "copy=False",
-                    problem,
-                    place="specs/sglang/runners/prefill_graph.yaml:1",
-                )
-            return PrefillGraphDraftBatch(
-                mode=live.mode,
-                live_requests=rows.requests,
-                requests=padded.requests,
-                live_tokens=rows.tokens,
-                tokens=padded.tokens,
-                live_graph_requests=rows.graph_requests,
-                graph_requests=padded.graph_requests,
-                live_graph_tokens=rows.graph_tokens,
-                graph_tokens=padded.graph_tokens,
-                live_split_tokens=rows.split_tokens,
-                split_tokens=padded.split_tokens,
-                live_first_tokens=rows.first_tokens,
-                first_tokens=padded.first_tokens,
-                live_second_tokens=rows.second_tokens,
-                second_tokens=padded.second_tokens,
-                live_context_tokens=rows.context_tokens,
-                context_tokens=padded.context_tokens,
-                live_proxy_tokens=rows.proxy_tokens,
-                proxy_tokens=padded.proxy_tokens,
-                live_gathered_tokens=rows.gathered_tokens,
-                gathered_tokens=padded.gathered_tokens,
-                context_share_embeds=views.context_share_embeds,
-                context_share_positions=views.context_share_positions,
-                input_ids=input_ids,
-                positions=positions,
-                out_cache_loc=out_cache_loc,
-                pipeline_hidden_states=pipeline_hidden_states,
-                pipeline_residual=pipeline_residual,
-                static_seq_lens=static_seq_lens,
-                static_extend_seq_lens=static_extend_seq_lens,
-                static_extend_prefix_lens=static_extend_prefix_lens,
-                static_extend_start_loc=static_extend_start_loc,
-                static_req_pool_indices=static_req_pool_indices,
-                static_orig_seq_lens=static_orig_seq_lens,
-                static_seq_lens_cpu=static_seq_lens_cpu,
-                prefix_starts=views.prefix_starts,
-                prefix_seq_lens=views.prefix_seq_lens,
-                prefix_cu_seq_lens=views.prefix_cu_seq_lens,
-                prefix_kv_indices=views.prefix_kv_indices,
-                prefix_starts_cpu=views.prefix_starts_cpu,
-                prefix_seq_lens_cpu=views.prefix_seq_lens_cpu,
-                static_input_embeds=views.static_input_embeds,
-                static_mrope_positions=static_mrope_positions,
-                static_mamba_track_indices=static_mamba_track_indices,
-                static_mamba_track_mask=static_mamba_track_mask,
-                static_mamba_track_seqlens=static_mamba_track_seqlens,
-                static_draft_hidden_states=static_draft_hidden_states,
-                num_token_non_padded=None
-                if views.num_token_non_padded is None
-                else torch.full_like(
-                    views.num_token_non_padded,
-                    max(
-                        0,
-                        min(
-                            rows.tokens
-                            - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                            padded.tokens // config.attn_tp_size,
-                        ),
-                    )
-                    if config.routes_shares
-                    else rows.tokens,
+        registry = self.registry
+        view = self._views.of
+        steps = LoadSteps()
+        batch = PrefillGraphDraftBatch(
+            mode=live.mode,
+            live=rows,
+            padded=padded,
+            # specs/sglang/backends/prepared.yaml:6
+            context_share_embeds=None
+            if registry.context_share_embeds is None
+            else view(registry.context_share_embeds, padded.context_tokens, config.hidden_size),
+            # specs/sglang/backends/prepared.yaml:9
+            context_share_positions=None
+            if registry.context_share_positions is None
+            else view(registry.context_share_positions, padded.context_tokens),
+            # specs/sglang/slots.yaml:3
+            input_ids=steps.copy_present(
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:6
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:9
+            out_cache_loc=steps.copy_present(
+                view(registry.out_cache_loc, padded.tokens),
+                "out_cache_loc",
+                live.out_cache_loc,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:86
+            pipeline_hidden_states=None
+            if registry.pipeline_hidden_states is None
+            else steps.copy_present(
+                view(
+                    registry.pipeline_hidden_states,
+                    padded.proxy_tokens,
+                    config.hidden_size * config.residual_streams,
                 ),
-                input_embeds=live.input_embeds,
-            )
-        if self.debug.claims:
-            self.registry.regions.claim()
-        if self.debug.poison:
-            self._poison_prefilling(live)
-        # specs/sglang/backends/prepared.yaml:6
-        # specs/sglang/backends/prepared.yaml:9
-        # specs/sglang/slots.yaml:3
-        if input_ids is not None:
-            load_rows(views.input_ids, input_ids, rows.tokens, 0)
-        # specs/sglang/slots.yaml:6
-        load_rows(views.positions, positions, rows.tokens, 0)
-        # specs/sglang/slots.yaml:9
-        if out_cache_loc is not None:
-            load_rows(views.out_cache_loc, out_cache_loc, rows.tokens, 0)
-        # specs/sglang/slots.yaml:86
-        if views.pipeline_hidden_states is not None and pipeline_hidden_states is not None:
-            load_rows(views.pipeline_hidden_states, pipeline_hidden_states, rows.proxy_tokens, None)
-        # specs/sglang/slots.yaml:89
-        if views.pipeline_residual is not None and pipeline_residual is not None:
-            load_rows(views.pipeline_residual, pipeline_residual, rows.proxy_tokens, None)
-        # specs/sglang/slots.yaml:253
-        if views.static_seq_lens is not None:
-            load_rows(views.static_seq_lens, static_seq_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:256
-        if views.static_extend_seq_lens is not None:
-            load_rows(views.static_extend_seq_lens, static_extend_seq_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:259
-        if views.static_extend_prefix_lens is not None:
-            load_rows(views.static_extend_prefix_lens, static_extend_prefix_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:262
-        if views.static_extend_start_loc is not None and static_extend_start_loc is not None:
-            load_rows(
-                views.static_extend_start_loc, static_extend_start_loc, rows.requests, rows.tokens
-            )
-        # specs/sglang/slots.yaml:265
-        if views.static_req_pool_indices is not None:
-            load_rows(views.static_req_pool_indices, static_req_pool_indices, rows.requests, 0)
-        # specs/sglang/slots.yaml:268
-        if views.static_orig_seq_lens is not None and static_orig_seq_lens is not None:
-            load_rows(views.static_orig_seq_lens, static_orig_seq_lens, rows.requests, 0)
-        # specs/sglang/slots.yaml:272
-        if views.static_seq_lens_cpu is not None and static_seq_lens_cpu is not None:
-            load_rows(views.static_seq_lens_cpu, static_seq_lens_cpu, rows.requests, 0)
-        # specs/sglang/slots.yaml:275
-        # specs/sglang/slots.yaml:278
-        # specs/sglang/slots.yaml:281
-        # specs/sglang/slots.yaml:284
-        # specs/sglang/slots.yaml:287
-        # specs/sglang/slots.yaml:290
-        # specs/sglang/slots.yaml:293
-        # specs/sglang/slots.yaml:297
-        if views.static_mrope_positions is not None and static_mrope_positions is not None:
-            load_rows(views.static_mrope_positions, static_mrope_positions, rows.tokens, 0, axis=1)
-        # specs/sglang/slots.yaml:301
-        if views.static_mamba_track_indices is not None and static_mamba_track_indices is not None:
-            load_rows(
-                views.static_mamba_track_indices, static_mamba_track_indices, rows.requests, 0
-            )
-        # specs/sglang/slots.yaml:305
-        if views.static_mamba_track_mask is not None and static_mamba_track_mask is not None:
-            load_rows(views.static_mamba_track_mask, static_mamba_track_mask, rows.requests, 0)
-        # specs/sglang/slots.yaml:308
-        if views.static_mamba_track_seqlens is not None and static_mamba_track_seqlens is not None:
-            load_rows(
-                views.static_mamba_track_seqlens, static_mamba_track_seqlens, rows.requests, None
-            )
-        # specs/sglang/slots.yaml:312
-        if views.static_draft_hidden_states is not None and static_draft_hidden_states is not None:
-            load_rows(
-                views.static_draft_hidden_states, static_draft_hidden_states, rows.tokens, None
-            )
-        # specs/sglang/slots.yaml:316
-        if views.num_token_non_padded is not None:
-            write_scalar(
-                views.num_token_non_padded,
+                "pipeline_hidden_states",
+                live.pipeline_hidden_states,
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+            ),
+            # specs/sglang/slots.yaml:89
+            pipeline_residual=None
+            if registry.pipeline_residual is None
+            else steps.copy_present(
+                view(registry.pipeline_residual, padded.proxy_tokens, config.hidden_size),
+                "pipeline_residual",
+                live.pipeline_residual,
+                (rows.proxy_tokens, config.hidden_size),
+            ),
+            # specs/sglang/slots.yaml:253
+            static_seq_lens=None
+            if registry.static_seq_lens is None
+            else steps.copy(
+                view(registry.static_seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:256
+            static_extend_seq_lens=None
+            if registry.static_extend_seq_lens is None
+            else steps.copy(
+                view(registry.static_extend_seq_lens, padded.requests),
+                "extend_seq_lens",
+                live.extend_seq_lens,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:259
+            static_extend_prefix_lens=None
+            if registry.static_extend_prefix_lens is None
+            else steps.copy(
+                view(registry.static_extend_prefix_lens, padded.requests),
+                "extend_prefix_lens",
+                live.extend_prefix_lens,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:262
+            static_extend_start_loc=None
+            if registry.static_extend_start_loc is None
+            else steps.copy_present(
+                view(registry.static_extend_start_loc, padded.requests),
+                "extend_start_loc",
+                live.extend_start_loc,
+                (rows.requests,),
+                rows.tokens,
+            ),
+            # specs/sglang/slots.yaml:265
+            static_req_pool_indices=None
+            if registry.static_req_pool_indices is None
+            else steps.copy(
+                view(registry.static_req_pool_indices, padded.requests),
+                "req_pool_indices",
+                live.req_pool_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:268
+            static_orig_seq_lens=None
+            if registry.static_orig_seq_lens is None
+            else steps.copy_present(
+                view(registry.static_orig_seq_lens, padded.requests),
+                "orig_seq_lens",
+                live.orig_seq_lens,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:272
+            static_seq_lens_cpu=None
+            if registry.static_seq_lens_cpu is None
+            else steps.copy_present(
+                view(registry.static_seq_lens_cpu, padded.requests),
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:275
+            prefix_starts=None
+            if registry.prefix_starts is None
+            else view(
+                registry.prefix_starts,
+                max(present(config.prefix_chunks)),
+                present(config.full_prefill_max_req),
+            ),
+            # specs/sglang/slots.yaml:278
+            prefix_seq_lens=None
+            if registry.prefix_seq_lens is None
+            else view(
+                registry.prefix_seq_lens,
+                max(present(config.prefix_chunks)),
+                present(config.full_prefill_max_req),
+            ),
+            # specs/sglang/slots.yaml:281
+            prefix_cu_seq_lens=None
+            if registry.prefix_cu_seq_lens is None
+            else view(
+                registry.prefix_cu_seq_lens,
+                max(present(config.prefix_chunks)),
+                present(config.full_prefill_max_req) + 1,
+            ),
+            # specs/sglang/slots.yaml:284
+            prefix_kv_indices=None
+            if registry.prefix_kv_indices is None
+            else view(
+                registry.prefix_kv_indices,
+                max(present(config.prefix_chunks)),
+                present(config.full_prefill_max_req) * present(config.prefix_chunk_length),
+            ),
+            # specs/sglang/slots.yaml:287
+            prefix_starts_cpu=None
+            if registry.prefix_starts_cpu is None
+            else view(
+                registry.prefix_starts_cpu,
+                max(present(config.prefix_chunks)),
+                present(config.full_prefill_max_req),
+            ),
+            # specs/sglang/slots.yaml:290
+            prefix_seq_lens_cpu=None
+            if registry.prefix_seq_lens_cpu is None
+            else view(
+                registry.prefix_seq_lens_cpu,
+                max(present(config.prefix_chunks)),
+                present(config.full_prefill_max_req),
+            ),
+            # specs/sglang/slots.yaml:293
+            static_input_embeds=None
+            if registry.static_input_embeds is None
+            else view(
+                registry.static_input_embeds, padded.tokens, present(config.draft_input_size)
+            ),
+            # specs/sglang/slots.yaml:297
+            static_mrope_positions=None
+            if registry.static_mrope_positions is None
+            else steps.copy_present(
+                view(registry.static_mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
+            ),
+            # specs/sglang/slots.yaml:301
+            static_mamba_track_indices=None
+            if registry.static_mamba_track_indices is None
+            else steps.copy_present(
+                view(registry.static_mamba_track_indices, padded.requests),
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:305
+            static_mamba_track_mask=None
+            if registry.static_mamba_track_mask is None
+            else steps.copy_present(
+                view(registry.static_mamba_track_mask, padded.requests),
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:308
+            static_mamba_track_seqlens=None
+            if registry.static_mamba_track_seqlens is None
+            else steps.copy_present(
+                view(registry.static_mamba_track_seqlens, padded.requests),
+                "mamba_track_seqlens",
+                live.mamba_track_seqlens,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:312
+            static_draft_hidden_states=None
+            if registry.static_draft_hidden_states is None
+            else steps.copy_present(
+                view(
+                    registry.static_draft_hidden_states,
+                    padded.tokens,
+                    present(config.draft_input_size),
+                ),
+                "hidden_states",
+                live.hidden_states,
+                (rows.tokens, present(config.draft_input_size)),
+            ),
+            # specs/sglang/slots.yaml:316
+            num_token_non_padded=None
+            if registry.num_token_non_padded is None
+            else steps.compute(
+                view(registry.num_token_non_padded, 1),
                 max(
                     0,
                     min(
@@ -1061,81 +1187,10 @@ class PrefillGraphDraftRunner:
                 )
                 if config.routes_shares
                 else rows.tokens,
-            )
-        batch = PrefillGraphDraftBatch(
-            mode=live.mode,
-            live_requests=rows.requests,
-            requests=padded.requests,
-            live_tokens=rows.tokens,
-            tokens=padded.tokens,
-            live_graph_requests=rows.graph_requests,
-            graph_requests=padded.graph_requests,
-            live_graph_tokens=rows.graph_tokens,
-            graph_tokens=padded.graph_tokens,
-            live_split_tokens=rows.split_tokens,
-            split_tokens=padded.split_tokens,
-            live_first_tokens=rows.first_tokens,
-            first_tokens=padded.first_tokens,
-            live_second_tokens=rows.second_tokens,
-            second_tokens=padded.second_tokens,
-            live_context_tokens=rows.context_tokens,
-            context_tokens=padded.context_tokens,
-            live_proxy_tokens=rows.proxy_tokens,
-            proxy_tokens=padded.proxy_tokens,
-            live_gathered_tokens=rows.gathered_tokens,
-            gathered_tokens=padded.gathered_tokens,
-            context_share_embeds=views.context_share_embeds,
-            context_share_positions=views.context_share_positions,
-            input_ids=views.input_ids if input_ids is not None else None,
-            positions=views.positions,
-            out_cache_loc=views.out_cache_loc if out_cache_loc is not None else None,
-            pipeline_hidden_states=views.pipeline_hidden_states
-            if pipeline_hidden_states is not None
-            else None,
-            pipeline_residual=views.pipeline_residual if pipeline_residual is not None else None,
-            static_seq_lens=views.static_seq_lens,
-            static_extend_seq_lens=views.static_extend_seq_lens,
-            static_extend_prefix_lens=views.static_extend_prefix_lens,
-            static_extend_start_loc=views.static_extend_start_loc
-            if static_extend_start_loc is not None
-            else None,
-            static_req_pool_indices=views.static_req_pool_indices,
-            static_orig_seq_lens=views.static_orig_seq_lens
-            if static_orig_seq_lens is not None
-            else None,
-            static_seq_lens_cpu=views.static_seq_lens_cpu
-            if static_seq_lens_cpu is not None
-            else None,
-            prefix_starts=views.prefix_starts,
-            prefix_seq_lens=views.prefix_seq_lens,
-            prefix_cu_seq_lens=views.prefix_cu_seq_lens,
-            prefix_kv_indices=views.prefix_kv_indices,
-            prefix_starts_cpu=views.prefix_starts_cpu,
-            prefix_seq_lens_cpu=views.prefix_seq_lens_cpu,
-            static_input_embeds=views.static_input_embeds,
-            static_mrope_positions=views.static_mrope_positions
-            if static_mrope_positions is not None
-            else None,
-            static_mamba_track_indices=views.static_mamba_track_indices
-            if static_mamba_track_indices is not None
-            else None,
-            static_mamba_track_mask=views.static_mamba_track_mask
-            if static_mamba_track_mask is not None
-            else None,
-            static_mamba_track_seqlens=views.static_mamba_track_seqlens
-            if static_mamba_track_seqlens is not None
-            else None,
-            static_draft_hidden_states=views.static_draft_hidden_states
-            if static_draft_hidden_states is not None
-            else None,
-            num_token_non_padded=views.num_token_non_padded,
+            ),
             input_embeds=live.input_embeds,
         )
-        if self.debug.poison:
-            self._require_unpoisoned_prefilling(batch, mode)
-        if self.debug.canaries:
-            self.registry.regions.check_canaries()
-        return batch
+        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_prefilling(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""

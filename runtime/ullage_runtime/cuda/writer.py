@@ -3,54 +3,55 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from ullage_runtime.arena_regions import Regions, addresses_of
+from ullage_runtime.arena_regions import Regions
 from ullage_runtime.cuda.build import BuildError, kernel_library
 from ullage_runtime.cuda.library import Load, Open, opened
-from ullage_runtime.load_plan import PreparedLoad, SlotLoad, Writer
-from ullage_runtime.loader import Fill
+from ullage_runtime.load_plan import PreparedLoad, Writer
+from ullage_runtime.loader import Fill, SlotLoad
+from ullage_runtime.torch_writer import TorchWriter, copies
 
 _LOG = logging.getLogger(__name__)
 
 
-def writer_for(kernel: Path, regions: Regions, otherwise: Writer) -> Writer:
-    """The writer of a runner: its kernel where that can be had, else `otherwise`.
+def writer_for(module: str, regions: Regions) -> Writer:
+    """The writer of a runner: its kernel where that can be had, else torch.
 
-    `kernel`: the generated source; `regions`: of the runner. `otherwise` writes slots on the host
-    in any case. The first call on a machine builds the kernel, which takes seconds; why there is
+    `module`: the file of the runner's module, which has a folder `kernels` beside it; `regions`:
+    of the runner. The first call on a machine builds the kernel, which takes seconds; why there is
     none is said in the log. LaunchError if the device refuses the kernel.
     """
+    by_torch = TorchWriter(regions.addresses)
     device = regions.compute.shared.arena.device
     if device.type != "cuda":
-        return otherwise
+        return by_torch
+    kernel = Path(module).parent / "kernels" / f"{Path(module).stem}.cu"
     major, minor = torch.cuda.get_device_capability(device)
     try:
-        return CudaWriter(opened(kernel_library(kernel, f"{major}.{minor}")), regions, otherwise)
+        return CudaWriter(opened(kernel_library(kernel, f"{major}.{minor}")), regions)
     except BuildError as error:
         _LOG.warning("%s is loaded by torch, slot by slot: %s", kernel.stem, error)
-        return otherwise
+        return by_torch
 
 
 class CudaWriter:
-    """Writes slots on the device by one kernel, and those on the host by another writer.
+    """Writes slots on the device by one kernel, and those on the host by torch.
 
     `open_kernel`: of the library built for the runner; `regions`: what must not be overwritten
     before it is read.
     """
 
-    def __init__(self, open_kernel: Open, regions: Regions, host: Writer) -> None:
+    def __init__(self, open_kernel: Open, regions: Regions) -> None:
         device = regions.compute.shared.arena.device
-        ranges = (addresses_of(arena.storage) for arena in regions.arenas)
-        addresses = (address for each in ranges for address in each)
+        addresses = (address for each in regions.addresses for address in each)
         self._is_cpu = device.type == "cpu"  # where tests run the kernel
         self._prepare = open_kernel(device.index or 0, *addresses)
-        self._host = host
 
     def prepare(self, steps: Sequence[SlotLoad], sources: Sequence[Tensor]) -> PreparedLoad:
         """The load of every batch that is like the one of `sources`, which has been checked.
@@ -70,8 +71,7 @@ class CudaWriter:
         if not hosted:
             return device_load
         positions = [i for i, each in enumerate(sources) if each.is_cpu is not self._is_cpu]
-        host_load = self._host.prepare(hosted, [sources[i] for i in positions])
-        return _MixedLoad(device_load, host_load, positions)
+        return _MixedLoad(device_load, tuple(copies(hosted)), positions)
 
 
 class _DeviceLoad:
@@ -99,17 +99,28 @@ class _DeviceLoad:
 class _MixedLoad:
     """Writes the slots on the device, and then those on the host while the device works.
 
-    `positions`: of the sources for the host.
+    `copies`: what writes on the host, from the sources at `positions`.
     """
 
-    def __init__(self, device: PreparedLoad, host: PreparedLoad, positions: Sequence[int]) -> None:
+    __slots__ = ("_copies", "_device", "_positions")
+
+    def __init__(
+        self,
+        device: PreparedLoad,
+        copies: Sequence[Callable[[Sequence[Tensor]], None]],
+        positions: Sequence[int],
+    ) -> None:
         self._device = device
-        self._host = host
+        self._copies = copies
         self._positions = positions
 
     def __call__(self, sources: Sequence[Tensor]) -> bool:
-        # Sources for the host have been compared with the others by then: nothing is half done.
-        return self._device(sources) and self._host([sources[i] for i in self._positions])
+        if not self._device(sources):  # which looks at all sources
+            return False
+        hosted = [sources[position] for position in self._positions]
+        for copy in self._copies:
+            copy(hosted)
+        return True
 
 
 def _require_counted(steps: Iterable[SlotLoad], sources: Sequence[Tensor]) -> None:
@@ -122,13 +133,12 @@ def _require_counted(steps: Iterable[SlotLoad], sources: Sequence[Tensor]) -> No
 def _numbers(step: SlotLoad) -> tuple[int, ...]:
     """A step as the kernel's `prepare` reads it."""
     view, fill = step.view, step.fill
-    live = step.live or (0,) * view.dim()
     sourced = step.source is not None
     if fill is None:
-        return *live, False, 0, sourced
+        return *step.live, False, 0, sourced
     # 0.0 equals -0.0, and has other bits.
     bits = _bits(fill, view.dtype, "" if isinstance(fill, int) else str(fill))
-    return *live, True, bits, sourced
+    return *step.live, True, bits, sourced
 
 
 @lru_cache(maxsize=1024)

@@ -262,7 +262,7 @@ def test_names_that_python_and_generated_code_use_themselves_are_no_obstacle() -
         mode_=torch.tensor([8, 9]),
     )
     batch = runner.load(live)
-    assert (batch.count_, batch.padded) == (2, 2)
+    assert (batch.count_, batch.padded_) == (2, 2)
     assert batch.config_slot.tolist() == [4, 5]
     assert batch.views.tolist() == [6, 7]
     assert batch.extents.tolist() == [8, 9]

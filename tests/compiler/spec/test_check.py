@@ -89,6 +89,10 @@ RULES: dict[str, Files] = {
     "a default of an enum is one of its values": edited(
         ENGINE, ("default: none", "default: nonee")
     ),
+    "a default is in the range of its parameter": edited(ENGINE, ("default: 24", "default: 2^20")),
+    "every element of a default is in the range of its parameter": edited(
+        ENGINE, ("default: [2, 4]", "default: [2, 17, 18]")
+    ),
     "a bare value of an enum stands beside the enum": edited(
         ENGINE, ("default: 24", "default: chain")
     ),

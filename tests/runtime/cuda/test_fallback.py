@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from support.slot_loads import Case, Loaded, TorchWriter
+from support.slot_loads import Case, Loaded
 from ullage_runtime.arena_regions import Regions
 from ullage_runtime.cuda import writer
 from ullage_runtime.cuda.build import BuildError
 from ullage_runtime.cuda.writer import writer_for
+from ullage_runtime.torch_writer import TorchWriter
 
 PLAIN = Case((64,), (32,), (20,), torch.int64, torch.int64, "dense", True, 7)
 
@@ -33,8 +34,7 @@ def on_a_device(regions: Regions, monkeypatch: pytest.MonkeyPatch) -> Regions:
 def test_slots_on_the_host_need_no_kernel(
     regions: Regions, caplog: pytest.LogCaptureFixture
 ) -> None:
-    otherwise = TorchWriter()
-    assert writer_for(Path("nowhere.cu"), regions, otherwise) is otherwise
+    assert isinstance(writer_for("nowhere.py", regions), TorchWriter)
     assert caplog.records == []
 
 
@@ -42,11 +42,11 @@ def test_why_there_is_no_kernel_is_said_in_one_line(
     on_a_device: Regions, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def refuse(kernel: Path, architecture: str) -> Path:
+        assert kernel == Path("package", "kernels", "eager.cu")
         raise BuildError(f"no nvcc for {architecture}")
 
     monkeypatch.setattr(writer, "kernel_library", refuse)
-    otherwise = TorchWriter()
     with caplog.at_level(logging.WARNING):
-        assert writer_for(Path("kernels", "eager.cu"), on_a_device, otherwise) is otherwise
+        assert isinstance(writer_for("package/eager.py", on_a_device), TorchWriter)
     (record,) = caplog.records
     assert record.getMessage() == "eager is loaded by torch, slot by slot: no nvcc for 9.0"

@@ -116,4 +116,11 @@ CODES: Final = (
         "unit: tokens per page",
         "Write it as in tokens/pages.",
     ),
+    Code(
+        "U316",
+        "default out of range",
+        "The default of a parameter is not in its range, so that nobody could leave it out.",
+        "{type: int, range: [1, 64], default: 0}",
+        "Widen the range or choose another default.",
+    ),
 )

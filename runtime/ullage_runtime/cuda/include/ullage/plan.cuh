@@ -118,7 +118,7 @@ class Plan {
       if (!describe(static_cast<std::ptrdiff_t>(i), given)) return false;
       if (!expected.is_met_by(given)) return false;
       const char* address = address_of(given);
-      const bool is_in_place = expected.is_in_place(address);
+      const bool is_in_place = expected.step >= 0 && expected.is_in_place(address);
       if (!is_in_place && place_.holds(address)) return false;
       if (expected.step >= 0) from[expected.step] = is_in_place ? nullptr : address;
     }

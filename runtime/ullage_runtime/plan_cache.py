@@ -1,0 +1,119 @@
+"""Plans of loads by what decides about them, so that a shape is checked and laid out once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Mapping
+from enum import Enum
+from typing import Final, Generic, TypeVar
+
+from torch import Tensor
+
+from ullage_runtime.load_plan import LoadPlan, values_of
+from ullage_runtime.views import ViewCache
+
+BatchT = TypeVar("BatchT")
+ModeT = TypeVar("ModeT")
+
+ALIKE: Final = 4
+"""Plans kept for one key: batches of equal numbers may differ in the sources they have."""
+
+
+class Seen:
+    """What decides about the extents of a mode's batches, beside the configuration.
+
+    It stands for its mode in keys, being faster to look up than a member of an enum.
+    """
+
+    __slots__ = ("_extents", "_read", "by_contents")
+
+    def __init__(
+        self,
+        numbers: tuple[str, ...] = (),
+        extents: tuple[tuple[str, int], ...] = (),
+        *,
+        by_contents: bool = False,
+    ) -> None:
+        """`numbers`: fields that hold whole numbers; `extents`: fields of tensors, and the
+        dimension of each that counts; `by_contents`: whether elements of a source decide too."""
+        self._read = values_of(numbers)
+        self._extents = extents
+        self.by_contents = by_contents
+
+    def key(self, live: object) -> tuple[int | None, ...] | None:
+        """The numbers of a batch; None where some are no plain ones, which checks have to name."""
+        numbers: tuple[int | None, ...] = self._read(live)
+        for number in numbers:
+            if type(number) is not int and number is not None:
+                return None
+        if not self._extents:
+            return numbers
+        rows: list[int | None] = []
+        for name, dimension in self._extents:
+            source = getattr(live, name)
+            if source is None:
+                rows.append(None)
+            elif type(source) is Tensor and not source.is_nested and source.dim() > dimension:
+                rows.append(source.shape[dimension])
+            else:
+                return None
+        return (*numbers, *rows)
+
+
+class PlanCache(Generic[BatchT]):
+    """Keeps the plans of a runner; the least recently used ones leave when it is full."""
+
+    def __init__(
+        self,
+        seen: Mapping[ModeT, Seen],
+        *,
+        exchanging: Collection[ModeT] = (),
+        limit: int = 1024,
+    ) -> None:
+        """`exchanging`: modes whose padding depends on other ranks."""
+        self._seen: dict[object, Seen] = {mode: each for mode, each in seen.items()}
+        self._exchanging = frozenset(exchanging)
+        self.plans: ViewCache[tuple[LoadPlan[BatchT], ...]] = ViewCache(limit)
+
+    def key(self, live: object, mode: object, agreed: Hashable) -> Hashable | None:
+        """What stands for all that decides about a batch; None where only its extents do.
+
+        `agreed`: whether it is padded, or the rows that it is padded to.
+        """
+        seen = self._seen.get(mode) if isinstance(mode, Enum) else None
+        if seen is None or seen.by_contents or agreed is None:
+            return None
+        if agreed is True and mode in self._exchanging:
+            return None
+        numbers = seen.key(live)
+        return None if numbers is None else (seen, numbers, agreed)
+
+    def key_of(self, live: object, mode: object, extents: Hashable) -> Hashable | None:
+        """The same by the extents of a batch; None where its numbers are no plain ones."""
+        seen = self._seen[mode]
+        numbers = seen.key(live)
+        return None if numbers is None else (seen, numbers, extents)
+
+    def load(self, key: Hashable, live: object) -> BatchT | None:
+        """Load a batch by a plan that is kept; None where none is for such a one."""
+        for plan in self.plans.get(key) or ():
+            batch = plan.load(live)
+            if batch is not None:
+                return batch
+        return None
+
+    def load_new(
+        self, key: Hashable | None, live: object, plan: Callable[[], LoadPlan[BatchT]]
+    ) -> BatchT:
+        """Load a batch that was checked, by the plan of one like it or else by a new one.
+
+        Without a key the new one is not kept.
+        """
+        if key is None:
+            return plan().load_first(live)
+        batch = self.load(key, live)
+        if batch is None:
+            made = plan()
+            batch = made.load_first(live)
+            others = self.plans.get(key) or ()
+            self.plans.put(key, (made, *others[: ALIKE - 1]))
+        return batch

@@ -1,0 +1,264 @@
+"""Plans of loads: a batch like the first one is loaded as the reference would, others are not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from ullage_runtime.arena import Arena, SlotShape
+from ullage_runtime.load_plan import LoadPlan, LoadSteps
+from ullage_runtime.loader import SlotLoad, write_slot
+from ullage_runtime.plan_cache import PlanCache, Seen
+from ullage_runtime.storage import padded_view
+from ullage_runtime.torch_writer import TorchWriter
+
+CAPACITY = 12
+SLOTS = (
+    SlotShape("ids", (CAPACITY,), torch.int64),
+    SlotShape("lens", (CAPACITY,), torch.int32),
+    SlotShape("axes", (3, CAPACITY), torch.int64),
+    SlotShape("hidden", (CAPACITY, 2), torch.bfloat16),
+    SlotShape("mask", (CAPACITY, CAPACITY), torch.bool),
+    SlotShape("count", (1,), torch.int32),
+)
+
+
+class Mode(Enum):
+    """How batches come about: what is seen, what ranks agree on, and what elements say."""
+
+    SERVE = "serve"
+    SHARED = "shared"
+    LISTED = "listed"
+
+
+@dataclass
+class Live:
+    """What a scheduler would bring."""
+
+    ids: Tensor | None
+    lens: Tensor | None
+    axes: Tensor | None
+    hidden: Tensor | None
+    mask: Tensor | None
+    size: object = 0
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What a runner would hand out."""
+
+    ids: Tensor
+    lens: Tensor
+    axes: Tensor | None
+    hidden: Tensor
+    mask: Tensor
+    count: Tensor
+    note: str
+
+
+def new_arena() -> Arena:
+    return Arena.holding(SLOTS, "cpu", canaries=True)
+
+
+def live_batch(rows: int, seed: int, *, with_axes: bool = True) -> Live:
+    generator = torch.Generator().manual_seed(seed)
+
+    def values(*shape: int) -> Tensor:
+        return torch.randint(1, 100, shape, generator=generator)
+
+    return Live(
+        values(rows),
+        values(rows).to(torch.int32),
+        values(3, rows) if with_axes else None,
+        values(rows, 2).to(torch.bfloat16),
+        values(rows, rows) % 2 == 0,
+        rows,
+        f"batch {seed}",
+    )
+
+
+def steps_of(arena: Arena, live: Live, rows: int, padded: int) -> tuple[LoadSteps, Loaded]:
+    def view(name: str, *shape: int) -> Tensor:
+        return padded_view(arena.slot(name), *shape)
+
+    steps = LoadSteps()
+    batch = Loaded(
+        ids=steps.copy(view("ids", padded), "ids", live.ids, (rows,)),
+        lens=steps.copy(view("lens", padded), "lens", live.lens, (rows,), 1),
+        axes=steps.copy_present(view("axes", 3, padded), "axes", live.axes, (3, rows), 0),
+        hidden=steps.copy(view("hidden", padded, 2), "hidden", live.hidden, (rows, 2), -2.5),
+        mask=steps.copy(view("mask", padded, padded), "mask", live.mask, (rows, rows), True),
+        count=steps.compute(view("count", 1), rows),
+        note=live.note,
+    )
+    return steps, batch
+
+
+def plan_of(arena: Arena, live: Live, rows: int, padded: int) -> LoadPlan[Loaded]:
+    steps, batch = steps_of(arena, live, rows, padded)
+    low = arena.storage.data_ptr()
+    writer = TorchWriter([(low, low + arena.storage.nbytes)])
+    return LoadPlan(batch, steps, writer, carried=(("note", "note"),))
+
+
+def write_all(arena: Arena, live: Live, rows: int, padded: int) -> None:
+    steps, _ = steps_of(arena, live, rows, padded)
+    for load in steps.loads:
+        write_slot(load, None if load.source is None else getattr(live, load.source))
+
+
+@given(
+    st.integers(0, CAPACITY).flatmap(lambda n: st.tuples(st.just(n), st.integers(n, CAPACITY))),
+    st.lists(st.integers(1, 10**6), min_size=2, max_size=4),
+    st.booleans(),
+)
+def test_every_batch_of_a_plan_is_loaded_as_the_reference_loads_it(
+    extents: tuple[int, int], seeds: list[int], with_axes: bool
+) -> None:
+    arena, reference = new_arena(), new_arena()
+    first = live_batch(extents[0], seeds[0], with_axes=with_axes)
+    plan = plan_of(arena, first, *extents)
+    for seed in seeds:
+        live = live_batch(extents[0], seed, with_axes=with_axes)
+        loaded = plan.load_first(live) if seed is seeds[0] else plan.load(live)
+        write_all(reference, live, *extents)
+        assert torch.equal(arena.storage, reference.storage)
+        assert loaded is not None
+        assert loaded.note == live.note
+    arena.check_canaries()
+
+
+def other_of(live: Live, **changes: object) -> Live:
+    return replace(live, **changes)  # type: ignore[arg-type]  # what load has to refuse
+
+
+DIFFERENT: dict[str, Callable[[Live, Arena], Live]] = {
+    "another dtype": lambda live, _: other_of(live, ids=torch.ones(3, dtype=torch.int32)),
+    "another shape": lambda live, _: other_of(live, lens=torch.ones(4, dtype=torch.int32)),
+    "one row, which would be broadcast": lambda live, _: other_of(live, ids=torch.tensor([7])),
+    "no rows": lambda live, _: other_of(live, ids=torch.ones(0, dtype=torch.int64)),
+    "another device": lambda live, _: other_of(
+        live, ids=torch.ones(3, dtype=torch.int64, device="meta")
+    ),
+    "a sparse one": lambda live, _: other_of(
+        live, ids=torch.ones(3, dtype=torch.int64).to_sparse()
+    ),
+    "a nested one": lambda live, _: other_of(
+        live, ids=torch.nested.nested_tensor([torch.ones(3), torch.ones(2)])
+    ),
+    "no tensor": lambda live, _: other_of(live, ids=[1, 2, 3]),
+    "one missing": lambda live, _: other_of(live, hidden=None),
+    "gradients": lambda live, _: other_of(
+        live, hidden=torch.ones(3, 2, dtype=torch.bfloat16, requires_grad=True)
+    ),
+    "static storage": lambda live, arena: other_of(live, ids=arena.slot("ids")[4:7]),
+}
+
+
+@pytest.mark.parametrize("difference", DIFFERENT)
+def test_a_batch_unlike_the_first_one_is_left_and_nothing_is_written(difference: str) -> None:
+    arena = new_arena()
+    first = live_batch(3, 1)
+    plan = plan_of(arena, first, 3, 8)
+    plan.load_first(first)
+    before = arena.storage.clone()
+    assert plan.load(DIFFERENT[difference](live_batch(3, 4), arena)) is None
+    assert torch.equal(arena.storage, before)
+    assert plan.load(live_batch(3, 5)) is not None
+
+
+def test_a_source_that_the_first_batch_had_not_is_not_left_out() -> None:
+    arena = new_arena()
+    first = live_batch(3, 1, with_axes=False)
+    plan = plan_of(arena, first, 3, 8)
+    plan.load_first(first)
+    assert plan.load(live_batch(3, 2)) is None
+    assert plan.load(live_batch(3, 3, with_axes=False)) is not None
+
+
+def test_batches_handed_out_have_the_sources_themselves() -> None:
+    arena = new_arena()
+    live = live_batch(3, 1)
+    before = arena.storage.clone()
+    batch = plan_of(arena, live, 3, 3).hand_out(live)
+    assert batch.ids is live.ids
+    assert batch.mask is live.mask
+    assert batch.count.tolist() == [3]
+    assert torch.equal(arena.storage, before)
+
+
+def cache() -> PlanCache[Loaded]:
+    seen = {
+        Mode.SERVE: Seen(("size",), (("ids", 0),)),
+        Mode.SHARED: Seen(("size",)),
+        Mode.LISTED: Seen(("size",), by_contents=True),
+    }
+    return PlanCache(seen, exchanging={Mode.SHARED}, limit=4)
+
+
+def test_plans_are_kept_by_what_decides_about_extents() -> None:
+    known, arena, made = cache(), new_arena(), []
+
+    def load(rows: int, padded: int, seed: int, *, with_axes: bool = True) -> Loaded:
+        live = live_batch(rows, seed, with_axes=with_axes)
+
+        def plan() -> LoadPlan[Loaded]:
+            made.append((rows, padded, with_axes))
+            return plan_of(arena, live, rows, padded)
+
+        return known.load_new((Mode.SERVE, rows, padded), live, plan)
+
+    for seed in range(1, 4):
+        load(3, 8, seed)
+        load(3, 8, seed, with_axes=False)
+        load(2, 4, seed)
+    assert made == [(3, 8, True), (3, 8, False), (2, 4, True)]
+
+
+class Odd:
+    """Equal to a number, and none."""
+
+    def __index__(self) -> int:
+        return 3
+
+
+@pytest.mark.parametrize("size", [True, 3.0, "3", Odd(), [3], torch.tensor(3)])
+def test_what_is_no_plain_number_has_no_key(size: object) -> None:
+    live = live_batch(3, 1)
+    known = cache()
+    assert known.key(live, Mode.SERVE, True) == known.key(live_batch(3, 2), Mode.SERVE, True)
+    assert cache().key(other_of(live, size=size), Mode.SERVE, True) is None
+
+
+@pytest.mark.parametrize("ids", [torch.tensor(3), torch.ones(3).to_sparse(), [1, 2]])
+def test_what_has_no_extent_has_no_key(ids: object) -> None:
+    live = other_of(live_batch(3, 1), ids=ids)
+    known = PlanCache[Loaded]({Mode.SERVE: Seen((), (("ids", 0),))})
+    assert (known.key(live, Mode.SERVE, True) is None) == (
+        not isinstance(ids, Tensor) or not ids.dim()
+    )
+
+
+def test_only_extents_tell_where_ranks_or_elements_decide() -> None:
+    live = live_batch(3, 1)
+    assert cache().key(live, Mode.SHARED, True) is None
+    assert cache().key(live, Mode.SHARED, (3, 8)) is not None
+    assert cache().key(live, Mode.LISTED, True) is None
+    assert cache().key_of(live, Mode.LISTED, (3, 8)) is not None
+    assert cache().key(live, "shared", True) is None
+    assert cache().key(live, Mode.SERVE, None) is None
+
+
+def test_a_load_is_a_record_of_where_its_rows_lie() -> None:
+    view = torch.arange(12).reshape(3, 4)
+    load = SlotLoad(view, "mask", (2, 3), 0)
+    assert load.head.tolist() == [[0, 1, 2], [4, 5, 6]]
+    assert [tail.tolist() for tail in load.tails] == [[[8, 9, 10, 11]], [[3], [7]]]
