@@ -86,6 +86,10 @@ def test_the_runtime_does_without_the_compiler_and_its_libraries(package: str) -
     assert violations(f"runtime/{package}", COMPILER_ONLY) == []
 
 
+def test_the_runtime_knows_engines_by_their_attributes_alone() -> None:
+    assert violations("runtime/ullage_runtime", {"sglang", "ullage_generated", "ullage_demo"}) == []
+
+
 @pytest.mark.parametrize(("door", "package"), DOORS.items())
 def test_a_door_is_there_and_leads_to_one_package_alone(door: Path, package: str) -> None:
     assert imported((ROOT / door).read_text()) & RUNTIME_ONLY == {package}

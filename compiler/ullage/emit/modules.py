@@ -16,6 +16,7 @@ GENERATED_CODE_VERSION: Final = 5
 
 STANDARD: Final[Mapping[str, str]] = {
     "AbstractContextManager": "contextlib",
+    "ClassVar": "typing",
     "Enum": "enum",
     "Final": "typing",
     "Generic": "typing",
@@ -23,6 +24,7 @@ STANDARD: Final[Mapping[str, str]] = {
     "Hashable": "collections.abc",
     "Iterable": "collections.abc",
     "Mapping": "collections.abc",
+    "MappingProxyType": "types",
     "NamedTuple": "typing",
     "Protocol": "typing",
     "Sequence": "collections.abc",

@@ -651,7 +651,7 @@ class DecodeGraphTargetRunner:
             regions=None if arenas is None else arenas.decode_graph_target,
         )
         self._views = SlotViews()
-        self._plans: PlanCache[DecodeGraphTargetBatch] = PlanCache(
+        self.plans: PlanCache[DecodeGraphTargetBatch] = PlanCache(
             {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
         )
         self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
@@ -671,8 +671,8 @@ class DecodeGraphTargetRunner:
         does not fit, PeerError where the batch of another rank is refused.
         """
         agreed = pad if not isinstance(pad, Offer) else pad.rows if pad.live is live else None
-        key = self._plans.key(live, live.mode, agreed) if copy else None
-        batch = None if key is None else self._plans.load(key, live)
+        key = self.plans.key(live, live.mode, agreed) if copy else None
+        batch = None if key is None else self.plans.load(key, live)
         if batch is None:
             batch = self._load(live, self._extents(live, pad, sources=True), copy, key)
         return batch
@@ -792,8 +792,8 @@ class DecodeGraphTargetRunner:
     ) -> DecodeGraphTargetBatch:
         rows, padded = extents.rows, extents.padded
         if copy and not self.debug.loads:
-            key = self._plans.key_of(live, live.mode, extents) if key is None else key
-            return self._plans.load_new(key, live, lambda: self._plan(live, extents))
+            key = self.plans.key_of(live, live.mode, extents) if key is None else key
+            return self.plans.load_new(key, live, lambda: self._plan(live, extents))
         plan = self._plan(live, extents)
         if copy:
             return self._load_debugged(live, plan)

@@ -119,7 +119,7 @@ class DflashWorkerDraftRunner:
             regions=None if arenas is None else arenas.dflash_worker_draft,
         )
         self._views = SlotViews()
-        self._plans: PlanCache[DflashWorkerDraftBatch] = PlanCache({} if self.debug.loads else SEEN)
+        self.plans: PlanCache[DflashWorkerDraftBatch] = PlanCache({} if self.debug.loads else SEEN)
         self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
 
     def load(
@@ -137,8 +137,8 @@ class DflashWorkerDraftRunner:
         does not fit.
         """
         agreed = pad if not isinstance(pad, Offer) else pad.rows if pad.live is live else None
-        key = self._plans.key(live, live.mode, agreed) if copy else None
-        batch = None if key is None else self._plans.load(key, live)
+        key = self.plans.key(live, live.mode, agreed) if copy else None
+        batch = None if key is None else self.plans.load(key, live)
         if batch is None:
             batch = self._load(live, self._extents(live, pad, sources=True), copy, key)
         return batch
@@ -203,8 +203,8 @@ class DflashWorkerDraftRunner:
     ) -> DflashWorkerDraftBatch:
         rows, padded = extents.rows, extents.padded
         if copy and not self.debug.loads:
-            key = self._plans.key_of(live, live.mode, extents) if key is None else key
-            return self._plans.load_new(key, live, lambda: self._plan(live, extents))
+            key = self.plans.key_of(live, live.mode, extents) if key is None else key
+            return self.plans.load_new(key, live, lambda: self._plan(live, extents))
         plan = self._plan(live, extents)
         if copy:
             return self._load_debugged(live, plan)
