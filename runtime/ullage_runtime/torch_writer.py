@@ -45,7 +45,7 @@ class _TorchLoad:
         self._types = [type(source) for source in sources]
         self._floating = [at for at, source in enumerate(sources) if source.is_floating_point()]
         self._static = static
-        self._copies = tuple(_copies(steps))
+        self._copies = tuple(copies(steps))
 
     def __call__(self, sources: Sequence[Tensor]) -> bool:
         if not self._is_alike(sources):
@@ -70,7 +70,7 @@ class _TorchLoad:
         return True
 
 
-def _copies(steps: Sequence[SlotLoad]) -> Iterator[Callable[[Sequence[Tensor]], None]]:
+def copies(steps: Sequence[SlotLoad]) -> Iterator[Callable[[Sequence[Tensor]], None]]:
     """For each device what copies its heads and fills its tails."""
     writes: dict[torch.device, _Writes] = {}
     position = 0

@@ -63,7 +63,6 @@ RUNTIME: Final[Mapping[str, str]] = {
     "SharedArena": "arena_regions",
     "SingleRank": "ranks",
     "SlotShape": "arena",
-    "TorchWriter": "torch_writer",
     "UllageRuntimeError": "errors",
     "SlotViews": "views",
     "align_up": "integers",
@@ -92,6 +91,7 @@ RUNTIME: Final[Mapping[str, str]] = {
     "unknown_mode": "checks",
     "values_of": "checks",
     "whole_number": "checks",
+    "writer_for": "cuda.writer",
 }
 IMPORTED: Final = (*STANDARD, *THIRD_PARTY, *RUNTIME)
 """Names that generated modules import, and that nothing of a spec may be called."""

@@ -21,6 +21,7 @@ from ullage_runtime.checks import (
     whole_number,
 )
 from ullage_runtime.configuration import present
+from ullage_runtime.cuda.writer import writer_for
 from ullage_runtime.debug import (
     DebugOptions,
     poison_around,
@@ -33,7 +34,6 @@ from ullage_runtime.load_plan import LoadPlan, LoadSteps
 from ullage_runtime.outputs import cut_to_live, map_tensors
 from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.requirements import require_same_configuration
-from ullage_runtime.torch_writer import TorchWriter
 from ullage_runtime.version import require_generated_code_version
 from ullage_runtime.views import SlotViews
 
@@ -186,7 +186,7 @@ class DflashGraphDraftRunner:
         )
         self._views = SlotViews()
         self.plans: PlanCache[DflashGraphDraftBatch] = PlanCache({} if self.debug.loads else SEEN)
-        self._writer = None if self.debug.loads else TorchWriter(self.registry.regions.addresses)
+        self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
 
     def load(
         self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
