@@ -58,9 +58,7 @@ def decode_batch(
     steps = torch.arange(width).repeat(requests)
     positions = (seq_lens - width).repeat_interleave(width) + steps
     mode = "DECODE" if width == 1 else "TARGET_VERIFY"
-    # SGLang needs none of them for a verification, where the spec asks for them in eager mode.
-    extends = {} if width == 1 else _extends(torch.full((requests,), width), seq_lens - width)
-    return _batch(mode, numbers, seq_lens, positions, extends, {}, device, contents)
+    return _batch(mode, numbers, seq_lens, positions, {}, {}, device, contents)
 
 
 def extend_batch(
