@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
@@ -71,8 +72,7 @@ class Open:
 @cache
 def opened(library: Path) -> Open:
     """A library, loaded. RuntimeError if it cannot be, BuildError if torch is too old for it."""
-    import tvm_ffi
-
+    tvm_ffi = import_module("tvm_ffi")  # which type checkers of generated code need not find
     tvm_ffi.register_error("LaunchError", LaunchError)
     _exchange_interface()
     return Open(cast(Library, tvm_ffi.load_module(str(library))["open"]))

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Final
 
@@ -35,8 +35,7 @@ class Interface:
     def installed(cls) -> Interface:
         """What this interpreter has. BuildError if it has none."""
         try:
-            from tvm_ffi import libinfo
-
+            libinfo = import_module("tvm_ffi.libinfo")
             versions = [f"{name} {metadata.version(name)}" for name in ("apache-tvm-ffi", "torch")]
         except ImportError as error:  # PackageNotFoundError too
             raise BuildError(f"{error.name} is missing; the extra 'gpu' installs it") from error
