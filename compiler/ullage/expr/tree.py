@@ -38,8 +38,14 @@ class _Node(_Remembered):
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        if type(self) is not type(other) or hash(self) != hash(other):
+        if type(self) is not type(other):
             return False
+        try:
+            if self._hash != other._hash:
+                return False
+        except AttributeError:  # one of them is compared for the first time
+            if hash(self) != hash(other):
+                return False
         mine, others = self._parts, other._parts
         if mine is not others:
             if mine != others:
