@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from ullage.bound.problem import Live, ModeProblem, RunnerProblem
 from ullage.bound.sampling import ConfigurationDrawer, Sample
@@ -162,8 +163,11 @@ class Oracles:
     def __init__(self, solver: Solver) -> None:
         self.solver = solver
         self._source = random.Random(SEED)
-        self._drawer = ConfigurationDrawer(solver.domain, self._source)
         self._made: dict[tuple[str, ...], Oracle] = {}
+
+    @cached_property
+    def _drawer(self) -> ConfigurationDrawer:
+        return ConfigurationDrawer(self.solver.domain, self._source)
 
     def apart(self) -> Oracles:
         """Oracles that do not depend on what else these are asked, and keep what they are asked."""
