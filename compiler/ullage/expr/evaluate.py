@@ -66,7 +66,7 @@ class Environment:
 
     def binding(self, values: Mapping[str, Value]) -> Environment:
         """The same environment where some names have other values."""
-        return replace(self, values={**self.values, **values}, known=None)
+        return Environment({**self.values, **values}, self.requests, self.peers, self.upper)
 
     def each_request(self) -> list[Environment]:
         """One environment for each request, where per-request names are that request's values."""
