@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from ullage.bound.problem import Live, ModeProblem, RunnerProblem
+from ullage.bound.problem import Domain, Live, ModeProblem, RunnerProblem
 from ullage.bound.sampling import ConfigurationDrawer, Sample
 from ullage.expr.evaluate import EvaluationError, evaluate, holding
 from ullage.expr.tree import (
+    TRUE,
     Binary,
     Call,
     Comparison,
@@ -28,6 +29,8 @@ from ullage.expr.tree import (
 from ullage.prove.solver import Solver
 
 SAMPLES_OF_A_MODE = 20
+EXAMPLES = 40
+"""Configurations that show for most conditions that they are possible."""
 TRIES = 60
 SEED = 20
 ENOUGH = 24
@@ -155,6 +158,15 @@ def _limits_by_list(claim: Expr) -> bool:
             return not isinstance(amount, Conditional | Call) and _roundings(claim) <= 1
         case _:
             return False
+
+
+def examples(domain: Domain) -> Iterator[Sample]:
+    """Some legal configurations of a domain, the same on every run."""
+    drawer = ConfigurationDrawer(domain, random.Random(SEED))
+    for _ in range(EXAMPLES):
+        example = drawer.draw(TRUE)
+        if example is not None:
+            yield example
 
 
 class Oracles:

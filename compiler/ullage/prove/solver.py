@@ -60,7 +60,10 @@ class Verdict:
 
 
 class Solver:
-    """One legal domain, and what has been decided about it."""
+    """One legal domain, and what has been decided about it.
+
+    `examples`: legal configurations that were drawn before anything was asked.
+    """
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
@@ -78,6 +81,7 @@ class Solver:
         self._translations: dict[tuple[Expr, bool], Translated] = {}
         self._closures: dict[str, frozenset[str]] = {}
         self._terms: dict[bool, Terms] = {True: {}, False: {}}
+        self.examples = Refutations()
         self._context_made: z3.Context | None = None
         self._standing: dict[Level, StandingSolver] = {}
         self._establish_lower_bounds()
@@ -168,9 +172,10 @@ class Solver:
     def excludes(self, *conditions: Expr) -> bool:
         """Whether no legal configuration (and values) is known to satisfy all conditions.
 
-        A model that was found for other questions often does.
+        An example often does, or a model that was found for other questions.
         """
-        if self._refutations["full"].refute(FALSE, conditions):
+        known = (self.examples, self._refutations["full"])
+        if any(each.refute(FALSE, conditions) for each in known):
             return False
         return self.proves(FALSE, conditions)
 
