@@ -217,12 +217,7 @@ def _boolean(expr: Expr) -> Evaluator[bool]:
     value = evaluator(expr)
     if isinstance(expr, Boolean | Comparison | Logical | Not):
         return cast("Evaluator[bool]", value)  # nothing else can come out
-
-    def boolean(environment: Environment) -> bool:
-        found = value(environment)
-        return found if found is True or found is False else _checked_boolean(found)
-
-    return boolean
+    return lambda environment: _checked_boolean(value(environment))
 
 
 def _checked_boolean(value: Result) -> bool:
