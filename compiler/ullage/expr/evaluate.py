@@ -201,7 +201,12 @@ def _integer(expr: Expr) -> Evaluator[int]:
     value = evaluator(expr)
     if isinstance(expr, Integer | Enumerant | Binary | Call | Over):
         return cast("Evaluator[int]", value)  # nothing else can come out
-    return lambda environment: _checked_integer(value(environment))
+
+    def integer(environment: Environment) -> int:
+        found = value(environment)
+        return found if type(found) is int else _checked_integer(found)
+
+    return integer
 
 
 def _checked_integer(value: Result) -> int:
@@ -278,9 +283,15 @@ def _comparison(
 
 
 def _logical(junction: Junction, operands: Sequence[Evaluator[bool]]) -> Evaluator[bool]:
-    if junction == "and":
-        return lambda environment: all(operand(environment) for operand in operands)
-    return lambda environment: any(operand(environment) for operand in operands)
+    decisive = junction == "or"
+
+    def joined(environment: Environment) -> bool:
+        for operand in operands:
+            if operand(environment) is decisive:
+                return decisive
+        return not decisive
+
+    return joined
 
 
 def _choice(
