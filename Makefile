@@ -73,7 +73,7 @@ format: install  ## let ruff format and mend what it can
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
-bench: install  ## measure compile time, as ratios to an import of sympy and z3
+bench: install  ## measure compile time, as ratios to what is unavoidable
 	$(PY) benchmarks/compile_time.py $(ARGS)
 
 bench-scale: install  ## measure how compile time and memory grow, up to 1,000 modes

@@ -1,6 +1,6 @@
-"""How long `ullage compile` takes as a whole process, as a ratio to a yardstick beside it.
+"""How long `ullage compile` takes as a whole process, as a ratio to what it cannot avoid.
 
-The yardstick is a Python that imports sympy and z3. Beside it, in the same run and taking
+The unavoidable part is a Python that imports sympy and z3. Beside it, in the same run and taking
 turns with it: a cold compile (empty cache, no output yet) and a warm one (same cache, same
 output, nothing changed). Ratios are taken within each round, so that a machine that slows down for
 a while slows both sides.

@@ -30,7 +30,7 @@ def seconds_of(command: list[str], cache: Path | None = None) -> float:
     """How long a process takes, with a compiler's cache of its own if there is one."""
     environment = dict(os.environ)
     environment.pop("ULLAGE_NO_CACHE", None)  # or there would be no warm compile
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # libraries have theirs; engines too
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # sympy has its byte code; an engine too
     if cache is not None:
         environment["ULLAGE_CACHE_DIR"] = str(cache)
     started = time.perf_counter()

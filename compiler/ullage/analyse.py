@@ -21,7 +21,7 @@ def analyse(
     """Everything about a specs folder; raises DiagnosticError with all errors of a stage.
 
     `name` is what places call the folder, as for `load_sources`. Of specs that have not changed
-    since, all is remembered, and the solver is not imported.
+    since, all is remembered, and neither the solver nor the printer of formulas is imported.
     """
     progress("reading specs")
     sources, resolved = read(folder, name)

@@ -27,8 +27,8 @@ MAX_ENTRIES: Final = 4000
 _PACKAGE: Final = Path(__file__).parent
 _SUFFIX: Final = ".entry"
 _ASIDE: Final = ".partial"
-# Whatever may change what a run gives: the solver, the reader, the templates and the formatter.
-_DEPENDENCIES: Final = ("jinja2", "pyyaml", "ruff", "z3_solver")
+# Whatever may change what a run gives: the solver, the printer and the formatter.
+_DEPENDENCIES: Final = ("jinja2", "pyyaml", "ruff", "sympy", "z3_solver")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,15 @@
 """Sums and products in canonical form.
 
-Their variables are the parts that are no polynomials: names, quotients, alignments, extremes.
+sympy expands and collects polynomials whose symbols stand for the parts that are no polynomials
+(names, quotients, alignments, extremes). Nothing is parsed from text, and the result is built
+from our own tree again.
 """
 
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
+
+import sympy
 
 from ullage.expr.simplify import fold
 from ullage.expr.tree import Binary, Call, Conditional, Expr, Integer, children, rebuild
@@ -116,80 +119,57 @@ def _plus(left: Expr, right: Expr) -> Expr:
             return Binary("+", left, right)
 
 
-Powers = tuple[tuple[int, int], ...]
-"""The variables of a monomial by number, each with its power, which is at least 1."""
-
-
-@dataclass
-class _Polynomials:
-    """Polynomials over numbered variables, as coefficients by monomial; none of them is zero."""
-
-    variables: dict[Expr, int] = field(default_factory=dict)
-
-    def of(self, node: Expr) -> dict[Powers, int]:
-        """The expression as a polynomial; variables have numbers as they are met."""
-        match node:
-            case Integer(value=value):
-                return {(): value} if value else {}
-            case Binary("+", left, right):
-                return _added(self.of(left), self.of(right), 1)
-            case Binary("-", left, right):
-                return _added(self.of(left), self.of(right), -1)
-            case Binary("*", left, right):
-                return _multiplied(self.of(left), self.of(right))
-            case _:
-                return {((self.variables.setdefault(node, len(self.variables)), 1),): 1}
-
-
-def _added(left: dict[Powers, int], right: dict[Powers, int], sign: int) -> dict[Powers, int]:
-    result = dict(left)
-    for powers, coefficient in right.items():
-        result[powers] = result.get(powers, 0) + sign * coefficient
-    return {powers: coefficient for powers, coefficient in result.items() if coefficient}
-
-
-def _multiplied(left: dict[Powers, int], right: dict[Powers, int]) -> dict[Powers, int]:
-    result: dict[Powers, int] = {}
-    for mine, coefficient in left.items():
-        for others, factor in right.items():
-            together = dict(mine)
-            for variable, power in others:
-                together[variable] = together.get(variable, 0) + power
-            powers = tuple(sorted(together.items()))
-            result[powers] = result.get(powers, 0) + coefficient * factor
-    return {powers: coefficient for powers, coefficient in result.items() if coefficient}
-
-
 def _collected(node: Expr) -> Expr:
-    polynomials = _Polynomials()
-    polynomial = polynomials.of(node)
-    order = list(range(len(polynomials.variables)))
-    terms = _ordered_terms(polynomial, order)
-    for _ in polynomials.variables:  # variables stand in the order in which they appear
-        seen = [each for powers in terms for each in order if each in dict(powers)]
+    atoms: dict[sympy.Symbol, Expr] = {}
+    polynomial = _to_sympy(node, atoms)
+    expanded = sympy.expand(polynomial)
+    symbols = sorted(atoms, key=lambda symbol: int(symbol.name[1:]))
+    if not symbols:
+        return Integer(int(expanded))
+    terms = _ordered_terms(expanded, symbols)
+    for _ in symbols:  # the form is its own: symbols stand in the order in which they appear
+        seen = [s for powers, _ in terms for s, power in zip(symbols, powers, strict=True) if power]
         appearing = list(dict.fromkeys(seen))
-        if appearing == order:
+        if appearing == symbols:
             break
-        order = appearing
-        terms = _ordered_terms(polynomial, order)
-    atoms = list(polynomials.variables)
-    return _sum([_monomial(polynomial[powers], powers, order, atoms) for powers in terms])
+        symbols = appearing
+        if not symbols:
+            return Integer(int(expanded))
+        terms = _ordered_terms(expanded, symbols)
+    parts = [atoms[symbol] for symbol in symbols]
+    return _sum([_monomial(coefficient, powers, parts) for powers, coefficient in terms])
 
 
-def _ordered_terms(polynomial: dict[Powers, int], order: list[int]) -> list[Powers]:
-    """The monomials: positive ones first, then by the powers of variables, high ones first."""
-
-    def rank(powers: Powers) -> tuple[bool, list[int]]:
-        known = dict(powers)
-        return polynomial[powers] < 0, [-known.get(each, 0) for each in order]
-
-    return sorted(polynomial, key=rank)
+def _ordered_terms(
+    polynomial: sympy.Expr, symbols: list[sympy.Symbol]
+) -> list[tuple[tuple[int, ...], int]]:
+    """The powers and coefficients of a polynomial, positive ones first."""
+    terms = [(powers, int(value)) for powers, value in sympy.Poly(polynomial, *symbols).terms()]
+    return [each for each in terms if each[1] > 0] + [each for each in terms if each[1] < 0]
 
 
-def _monomial(coefficient: int, powers: Powers, order: list[int], atoms: list[Expr]) -> Expr:
-    known = dict(powers)
-    factors = [atoms[each] for each in order for _ in range(known.get(each, 0))]
+def _monomial(coefficient: int, powers: tuple[int, ...], atoms: list[Expr]) -> Expr:
+    factors = [atom for atom, power in zip(atoms, powers, strict=True) for _ in range(power)]
     if not factors:
         return Integer(coefficient)
     product = _product(factors)
     return product if coefficient == 1 else Binary("*", Integer(coefficient), product)
+
+
+def _to_sympy(node: Expr, atoms: dict[sympy.Symbol, Expr]) -> sympy.Expr:
+    match node:
+        case Integer(value=value):
+            return sympy.Integer(value)
+        case Binary("+", left, right):
+            return _to_sympy(left, atoms) + _to_sympy(right, atoms)
+        case Binary("-", left, right):
+            return _to_sympy(left, atoms) - _to_sympy(right, atoms)
+        case Binary("*", left, right):
+            return _to_sympy(left, atoms) * _to_sympy(right, atoms)
+        case _:
+            for symbol, atom in atoms.items():
+                if atom == node:
+                    return symbol
+            symbol = sympy.Symbol(f"t{len(atoms)}", integer=True)
+            atoms[symbol] = node
+            return symbol

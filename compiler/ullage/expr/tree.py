@@ -1,8 +1,8 @@
 """The expression tree: exact integers, booleans, enumerants and lists of integers.
 
-This tree is the only representation of an expression. z3 decides claims about it, but is fed from
-here and not kept. Nodes compare by structure; the place where a node was written takes no part in
-equality.
+This tree is the only representation of an expression. sympy canonicalises parts of it and z3
+decides claims about it, but both are fed from here and neither is kept. Nodes compare by
+structure; the place where a node was written takes no part in equality.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-import sympy
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -15,36 +14,6 @@ from ullage.expr.spell import spell
 from ullage.expr.tree import Binary, Expr, Integer, Name, free_names
 
 ASSIGNMENTS = st.lists(values(PLAIN), min_size=3, max_size=3)
-
-
-POLYNOMIALS = st.recursive(
-    st.sampled_from([*map(Integer, range(-3, 4)), *map(Name, "abc")]),
-    lambda parts: st.builds(Binary, st.sampled_from(["+", "-", "*"]), parts, parts),
-    max_leaves=12,
-)
-
-
-def in_sympy(node: Expr) -> sympy.Expr:
-    match node:
-        case Integer(value=value):
-            return sympy.Integer(value)
-        case Name(name=name):
-            return sympy.Symbol(name)
-        case Binary("+", left, right):
-            return in_sympy(left) + in_sympy(right)
-        case Binary("-", left, right):
-            return in_sympy(left) - in_sympy(right)
-        case Binary("*", left, right):
-            return in_sympy(left) * in_sympy(right)
-    raise AssertionError(spell(node))
-
-
-@given(POLYNOMIALS)
-def test_a_canonical_polynomial_has_the_terms_that_sympy_finds(expr: Expr) -> None:
-    found = in_sympy(canonical(expr))
-    assert sympy.expand(found - in_sympy(expr)) == 0
-    terms = [term for term in additive_terms(canonical(expr)) if term != Integer(0)]
-    assert len(terms) == len(sympy.Add.make_args(sympy.expand(found))) - (found == 0)
 
 
 def keeps_value(before: Expr, after: Expr, assignments: list[dict[str, Value]]) -> None:
