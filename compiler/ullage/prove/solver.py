@@ -3,9 +3,9 @@
 A claim is first tried with definitions as opaque names of known sign, then with the definitions
 and constraints that it rests on, then with everything connected to it: most claims need little,
 and non-linear definitions cost much. The first level takes only the assumptions that share names
-with the claim, so that one answer serves wherever the others differ; for the same reason a proof is
-remembered with the assumptions that z3 needed. Only the last level can refute. Effort is limited by `rlimit`, a count of z3's own steps, so that a verdict does not depend
-on the machine.
+with the claim, so that one answer serves wherever the others differ; to the same end a proof is
+remembered with the assumptions that z3 needed. Only the last level can refute. Effort is limited
+by `rlimit`, a count of z3's own steps, so that a verdict does not depend on the machine.
 """
 
 from __future__ import annotations
