@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
+from operator import is_
 from typing import Any, cast
 
 import torch
@@ -41,19 +42,19 @@ class Place:
 class Places:
     """The places of a batch's tensors on one device.
 
-    A batch is looked at field by field; views that a runner hands out again are known at once.
+    Views that a runner hands out again are known at once, which most replays come down to.
     """
 
     def __init__(self, batch: object, device: torch.device) -> None:
         """`batch`: a dataclass, whose fields are tensors or something else."""
         self._device = device.type
-        self._names = tuple(field.name for field in fields(cast(Any, batch)))
-        self._read = values_of(self._names)
-        self._tensors = tuple(map(self._on_device, self._read(batch)))
+        values = {each.name: getattr(batch, each.name) for each in fields(cast(Any, batch))}
+        # A graph reads neither numbers nor the host; what is absent here may be there later.
+        kept = {name: each for name, each in values.items() if each is None or self._reads(each)}
+        self._read = values_of(tuple(kept))
+        self._tensors = tuple(kept.values())
         self.places = {
-            name: Place.of(tensor)
-            for name, tensor in zip(self._names, self._tensors, strict=True)
-            if tensor is not None
+            name: None if each is None else Place.of(each) for name, each in kept.items()
         }
 
     def problem(self, batch: object) -> str | None:
@@ -63,28 +64,24 @@ class Places:
         one that it lacks is not looked at, being read as an earlier load has left it.
         """
         found = self._read(batch)
-        for name, value, known in zip(self._names, found, self._tensors, strict=True):
-            if value is known or value is None:
-                continue
-            tensor = self._on_device(value)
-            if tensor is not None and (problem := self._problem_of(name, tensor)):
-                return problem
-        return None
-
-    def _problem_of(self, name: str, tensor: Tensor) -> str | None:
-        captured = self.places.get(name)
-        if captured is None:
-            return f"{name} is in the batch, but was not when its graph was captured"
-        each = next(Place.of(tensor).differences(captured), None)
-        if each is None:
+        if all(map(is_, found, self._tensors)):
             return None
-        what, here, there = each
-        return f"{name} has the {what} {here}, but its graph was captured with {there}"
+        others = zip(self.places.items(), found, strict=True)
+        problems = (
+            _problem(name, each, place) for (name, place), each in others if self._reads(each)
+        )
+        return next(filter(None, problems), None)
 
-    def _on_device(self, value: object) -> Tensor | None:
-        """The value, if a graph can read it: what lies on the host it cannot."""
-        is_read = isinstance(value, Tensor) and value.device.type == self._device
-        return cast(Tensor, value) if is_read else None
+    def _reads(self, value: object) -> bool:
+        return isinstance(value, Tensor) and value.device.type == self._device
+
+
+def _problem(name: str, tensor: Tensor, captured: Place | None) -> str | None:
+    if captured is None:
+        return f"{name} is in the batch, but was not when its graph was captured"
+    for what, here, there in Place.of(tensor).differences(captured):
+        return f"{name} has the {what} {here}, but its graph was captured with {there}"
+    return None
 
 
 def digest_of_storages(tensors: Iterable[Tensor]) -> str:
