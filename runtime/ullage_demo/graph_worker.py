@@ -32,6 +32,7 @@ from ullage_generated.sglang import (
     Offer,
 )
 from ullage_runtime.debug import differences, require_same_outputs
+from ullage_runtime.graph_launch import GraphPool
 from ullage_runtime.graphs import GraphSet
 
 GARBAGE = (8, 64)
@@ -178,4 +179,4 @@ def _no_graphs(runner: GraphRunner, sizes: Sizes) -> TargetGraphs:
     """Where graphs of the runner will be, and room for a plan of the largest of them."""
     device = runner.registry.input_ids.device
     plan = StaticPlan(runner.capacities.tokens, sizes.row_width, device)
-    return TargetGraphs(GraphSet(device, debug=runner.debug), plan)
+    return TargetGraphs(GraphSet(GraphPool(device), debug=runner.debug), plan)

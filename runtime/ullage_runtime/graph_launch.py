@@ -32,12 +32,20 @@ class Launch(Protocol[OutputT_co]):
 class GraphPool:
     """Device memory that graphs compute in, in common to all that never run at once.
 
-    Graphs that are recorded the largest first fit into what the first one took.
+    Graphs that are recorded the largest first fit into what the first one took. Without CUDA
+    nothing is recorded, and no memory taken.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, device: torch.device | str) -> None:
+        self.device = torch.device(device)
+        self._stream = _stream_of(self.device)
         self._handle: _POOL_HANDLE | None = None
         self._graphs = 0
+
+    @property
+    def stream(self) -> torch.cuda.Stream | None:
+        """Where all graphs are recorded: what one stream has freed, another does not get."""
+        return self._stream
 
     def handle(self) -> _POOL_HANDLE:
         """Where to record the next graph. The allocator ends a pool with the last of its graphs."""
@@ -64,6 +72,12 @@ class GraphPool:
             for segment in segments
             if tuple(segment["segment_pool_id"]) == self._handle
         )
+
+
+def _stream_of(device: torch.device) -> torch.cuda.Stream | None:
+    if device.type != "cuda":
+        return None
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]  # torch's
 
 
 class DeviceLaunch(Generic[OutputT]):
@@ -102,38 +116,24 @@ class HostLaunch(Generic[OutputT]):
         """It has no memory of its own."""
 
 
-class Recorder:
-    """Records forwards for one device, after `warm_ups` runs of each that are not recorded.
+def record(forward: Callable[[], OutputT], pool: GraphPool, *, warm_ups: int) -> Launch[OutputT]:
+    """A forward, recorded after `warm_ups` runs of it.
 
     They come first because kernels are compiled, tuned and given workspaces when they first run,
-    none of which a graph can hold, and they run where it is recorded, on a stream of its own.
+    none of which a graph can hold, and they run where it is recorded.
     """
-
-    def __init__(self, device: torch.device, *, warm_ups: int, pool: GraphPool) -> None:
-        self.device = device
-        self.pool = pool
-        self._warm_ups = warm_ups
-        self._stream = _stream_of(device)
-
-    def record(self, forward: Callable[[], OutputT]) -> Launch[OutputT]:
-        """Warm up, then record."""
-        if self._stream is None:
-            self._repeat(forward)
-            return HostLaunch(forward)
-        with torch.cuda.device(self.device):
-            current = torch.cuda.current_stream()
-            self._stream.wait_stream(current)
-            with torch.cuda.stream(self._stream):
-                self._repeat(forward)
-            current.wait_stream(self._stream)
-            return DeviceLaunch(forward, self.pool, self._stream)
-
-    def _repeat(self, forward: Callable[[], object]) -> None:
-        for _ in range(self._warm_ups):
-            forward()
+    if pool.stream is None:
+        _repeat(forward, warm_ups)
+        return HostLaunch(forward)
+    with torch.cuda.device(pool.device):
+        current = torch.cuda.current_stream()
+        pool.stream.wait_stream(current)
+        with torch.cuda.stream(pool.stream):
+            _repeat(forward, warm_ups)
+        current.wait_stream(pool.stream)
+        return DeviceLaunch(forward, pool, pool.stream)
 
 
-def _stream_of(device: torch.device) -> torch.cuda.Stream | None:
-    if device.type != "cuda":
-        return None
-    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]  # torch's
+def _repeat(forward: Callable[[], object], times: int) -> None:
+    for _ in range(times):
+        forward()

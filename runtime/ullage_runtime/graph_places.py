@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from operator import is_
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 import torch
 from torch import Tensor
@@ -42,7 +42,8 @@ class Place:
 class Places:
     """The places of a batch's tensors on one device.
 
-    Views that a runner hands out again are known at once, which most replays come down to.
+    Runners hand out the same batch, or at least the same views, again and again, and neither of
+    them moves: what was looked at once is known.
     """
 
     def __init__(self, batch: object, device: torch.device) -> None:
@@ -53,6 +54,7 @@ class Places:
         kept = {name: each for name, each in values.items() if each is None or self._reads(each)}
         self._read = values_of(tuple(kept))
         self._tensors = tuple(kept.values())
+        self._known = batch
         self.places = {
             name: None if each is None else Place.of(each) for name, each in kept.items()
         }
@@ -63,16 +65,22 @@ class Places:
         None if it can. A tensor that the batch has must have been captured, and lie where it did;
         one that it lacks is not looked at, being read as an earlier load has left it.
         """
-        found = self._read(batch)
-        if all(map(is_, found, self._tensors)):
+        if batch is self._known:
             return None
+        found = self._read(batch)
+        problem = None if all(map(is_, found, self._tensors)) else self._problem(found)
+        if problem is None:
+            self._known = batch
+        return problem
+
+    def _problem(self, found: Sequence[object]) -> str | None:
         others = zip(self.places.items(), found, strict=True)
         problems = (
             _problem(name, each, place) for (name, place), each in others if self._reads(each)
         )
         return next(filter(None, problems), None)
 
-    def _reads(self, value: object) -> bool:
+    def _reads(self, value: object) -> TypeGuard[Tensor]:
         return isinstance(value, Tensor) and value.device.type == self._device
 
 

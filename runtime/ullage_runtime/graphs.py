@@ -18,7 +18,7 @@ from torch import Tensor
 from ullage_runtime.arena import Arena
 from ullage_runtime.debug import DebugOptions, require_same_outputs
 from ullage_runtime.errors import GraphError
-from ullage_runtime.graph_launch import GraphPool, Launch, Recorder
+from ullage_runtime.graph_launch import GraphPool, Launch, record
 from ullage_runtime.graph_places import Places, digest_of_storages
 from ullage_runtime.load_plan import values_of
 from ullage_runtime.outputs import cut_to_live, map_tensors
@@ -88,25 +88,24 @@ class Graph(Generic[BatchT, OutputT]):
 class GraphSet(Generic[BatchT, OutputT]):
     """Graphs of one runner by their shape, in the order of their capture.
 
-    `device`: of the compute slots; `axes`: those whose padded rows a graph is chosen by, and that
-    outputs have rows of; `warm_ups`: runs of a forward before it is captured; `pool`: one in
-    common with sets that are never replayed at once; `debug`: compare every replay with the
-    forward itself.
+    `pool`: of the device of the compute slots, in common with sets that are never replayed at
+    once; `axes`: those whose padded rows a graph is chosen by, and that outputs have rows of;
+    `warm_ups`: runs of a forward before it is captured; `debug`: compare the live rows of every
+    replay with those that the forward itself gives.
     """
 
     def __init__(
         self,
-        device: torch.device | str,
+        pool: GraphPool,
         *,
         axes: tuple[str, ...] = ("requests", "tokens"),
         warm_ups: int = 2,
-        pool: GraphPool | None = None,
         debug: bool | DebugOptions = False,
     ) -> None:
+        self.pool = pool
         self.axes = axes
-        self.pool = GraphPool() if pool is None else pool
         self._rows = values_of(axes)
-        self._recorder = Recorder(torch.device(device), warm_ups=warm_ups, pool=self.pool)
+        self._warm_ups = warm_ups
         self._debug = DebugOptions.of(debug)
         self._graphs: dict[Shape, Graph[BatchT, OutputT]] = {}
         self._digest: str | None = None
@@ -158,8 +157,8 @@ class GraphSet(Generic[BatchT, OutputT]):
         """
         shape = self.shape_of(batch)
         self._forget(shape)
-        places = Places(batch, self._recorder.device)
-        launch = self._recorder.record(lambda: forward(batch))
+        places = Places(batch, self.pool.device)
+        launch = record(lambda: forward(batch), self.pool, warm_ups=self._warm_ups)
         self._graphs[shape] = Graph(batch, forward, places, launch)
 
     def replay(self, batch: BatchT) -> OutputT:
@@ -176,9 +175,7 @@ class GraphSet(Generic[BatchT, OutputT]):
 
     def replay_live(self, batch: BatchT) -> OutputT:
         """`replay`, cut to live rows: for engines that do not go through `execute`."""
-        rows = zip(self._rows(batch.live), self._rows(batch.padded), strict=True)
-        place = f"a graph of {self._described(self.shape_of(batch))}"
-        return cut_to_live(self.replay(batch), *rows, mode=_name(batch), place=place)
+        return self._cut(self.replay(batch), batch)
 
     def drop(self) -> None:
         """Give up all graphs and what they took of the pool."""
@@ -202,12 +199,22 @@ class GraphSet(Generic[BatchT, OutputT]):
         return graph
 
     def _replay_compared(self, graph: Graph[BatchT, OutputT], batch: BatchT) -> OutputT:
-        """Both may write to the same buffer, so that the replay's output is kept apart."""
+        """Both may write to the same buffer, so that the replay's output is kept apart.
+
+        Of padded rows, several write to one place of the KV pool, in any order, and may read it.
+        """
         output = map_tensors(graph.launch.replay(), torch.clone)
-        place = f"a graph of {self._described(self.shape_of(batch))}"
-        expected = graph.run_eagerly()
-        require_same_outputs(_name(batch), output, expected, self._debug, place=place)
+        found, expected = self._cut(output, batch), self._cut(graph.run_eagerly(), batch)
+        place = self._place(batch)
+        require_same_outputs(_name(batch), found, expected, self._debug, place=place)
         return output
+
+    def _cut(self, output: OutputT, batch: BatchT) -> OutputT:
+        rows = zip(self._rows(batch.live), self._rows(batch.padded), strict=True)
+        return cut_to_live(output, *rows, mode=_name(batch), place=self._place(batch))
+
+    def _place(self, batch: BatchT) -> str:
+        return f"a graph of {self._described(self.shape_of(batch))}"
 
     def _no_graph(self, mode: str, shape: Shape) -> GraphError:
         others = "; ".join(map(self._described, self.shapes))

@@ -111,7 +111,7 @@ def test_a_replay_allocates_nothing(runner: DecodeGraphTargetRunner, engine: Dec
 def test_debug_mode_finds_what_a_graph_has_for_good(runner: DecodeGraphTargetRunner) -> None:
     """A number of the host is that of the capture, whatever it becomes later."""
     factor = [2.0]
-    graphs: Graphs = GraphSet(CUDA, debug=COMPARE)
+    graphs: Graphs = GraphSet(GraphPool(CUDA), debug=COMPARE)
     batch = runner.load(live_batch(Mode.CAPTURE, 5, CUDA))
     graphs.capture(batch, lambda held: logits_of(held).fill_(factor[0]))
     graphs.replay(batch)
@@ -149,7 +149,7 @@ def test_a_shape_that_was_not_captured_is_refused(
 def test_after_a_forward_that_waits_for_the_device_others_are_captured(
     runner: DecodeGraphTargetRunner,
 ) -> None:
-    graphs: Graphs = GraphSet(CUDA)
+    graphs: Graphs = GraphSet(GraphPool(CUDA))
     batch = runner.load(live_batch(Mode.CAPTURE, 5, CUDA))
     with pytest.raises(RuntimeError, match="captur"):
         graphs.capture(batch, lambda held: logits_of(held).fill_(logits_of(held).sum().item()))
@@ -171,7 +171,7 @@ def bytes_after(
     buckets: Iterable[int], load: Callable[[int], DecodeGraphTargetBatch]
 ) -> tuple[Graphs, list[int]]:
     """Bytes of the pool after each capture."""
-    graphs: Graphs = GraphSet(CUDA)
+    graphs: Graphs = GraphSet(GraphPool(CUDA))
     taken = []
     for bucket in buckets:
         graphs.capture(load(bucket), take_much)
@@ -183,7 +183,7 @@ def test_smaller_graphs_fit_into_what_the_largest_took(runner: DecodeGraphTarget
     def load(bucket: int) -> DecodeGraphTargetBatch:
         return runner.load(live_batch(Mode.CAPTURE, bucket, CUDA))
 
-    assert GraphPool().bytes == 0
+    assert GraphPool(CUDA).bytes == 0
     kept, taken = bytes_after(sorted(BUCKETS, reverse=True), load)
     others, upwards = bytes_after(sorted(BUCKETS), load)
     assert taken[0] >= max(BUCKETS) * LARGE
@@ -195,7 +195,7 @@ def test_smaller_graphs_fit_into_what_the_largest_took(runner: DecodeGraphTarget
 
 def test_graphs_that_are_dropped_give_their_memory_back(runner: DecodeGraphTargetRunner) -> None:
     batch = runner.load(live_batch(Mode.CAPTURE, 8, CUDA))
-    graphs: Graphs = GraphSet(CUDA)
+    graphs: Graphs = GraphSet(GraphPool(CUDA))
     torch.cuda.synchronize()
     torch.cuda.empty_cache()
     before = torch.cuda.memory_reserved()
@@ -210,8 +210,8 @@ def test_graphs_that_are_dropped_give_their_memory_back(runner: DecodeGraphTarge
 
 def test_sets_with_one_pool_take_its_memory_once(runner: DecodeGraphTargetRunner) -> None:
     batch = runner.load(live_batch(Mode.CAPTURE, 8, CUDA))
-    pool = GraphPool()
-    sets: list[Graphs] = [GraphSet(CUDA, pool=pool) for _ in range(2)]
+    pool = GraphPool(CUDA)
+    sets: list[Graphs] = [GraphSet(pool) for _ in range(2)]
     taken = []
     for each in sets:
         each.capture(batch, take_much)

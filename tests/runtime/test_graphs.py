@@ -27,6 +27,7 @@ from support.decode_graphs import (
 from ullage_generated.sglang import DecodeGraphTargetBatch, DecodeGraphTargetRunner, Mode
 from ullage_runtime.debug import DebugOptions
 from ullage_runtime.errors import DebugError, GraphError
+from ullage_runtime.graph_launch import GraphPool
 from ullage_runtime.graph_places import digest_of_storages
 from ullage_runtime.graphs import GraphSet
 
@@ -53,7 +54,7 @@ def test_graphs_are_captured_the_largest_first(engine: DecodeEngine) -> None:
 
 
 def test_a_forward_runs_before_it_is_captured(runner: DecodeGraphTargetRunner) -> None:
-    engine = DecodeEngine(CPU, GraphSet(CPU, warm_ups=3))
+    engine = DecodeEngine(CPU, GraphSet(GraphPool(CPU), warm_ups=3))
     batch = runner.load(live_batch(Mode.CAPTURE, 5, CPU))
     engine.graphs.capture(batch, engine.forward)
     assert engine.forwards == 3
@@ -65,7 +66,7 @@ def test_an_engine_that_captures_nothing_is_refused(runner: DecodeGraphTargetRun
             if batch.requests != 5:
                 super().capture(batch)
 
-    graphs: GraphSet[DecodeGraphTargetBatch, Tensor] = GraphSet(CPU)
+    graphs: GraphSet[DecodeGraphTargetBatch, Tensor] = GraphSet(GraphPool(CPU))
     with pytest.raises(GraphError, match="no graph was captured of 5 requests, 5 tokens"):
         graphs.capture_all(runner, capture_batches(CPU), Forgetful(CPU, graphs))
 
@@ -88,7 +89,7 @@ def test_other_buckets_are_captured_anew(
 def test_graphs_are_captured_again_when_storage_has_moved(
     runner: DecodeGraphTargetRunner, moved: str
 ) -> None:
-    engine = DecodeEngine(CPU, GraphSet(CPU))
+    engine = DecodeEngine(CPU, GraphSet(GraphPool(CPU)))
     lives = capture_batches(CPU)
     assert engine.graphs.capture_all(runner, lives, engine, reads=[engine.pool])
     before = engine.pool
@@ -176,7 +177,7 @@ def test_a_replay_allocates_nothing(
         assert batch.graph_logits is not None
         return batch.graph_logits.add_(1)
 
-    graphs: GraphSet[DecodeGraphTargetBatch, Tensor] = GraphSet(CPU)
+    graphs: GraphSet[DecodeGraphTargetBatch, Tensor] = GraphSet(GraphPool(CPU))
     graphs.capture(runner.load(live_batch(Mode.CAPTURE, 5, CPU)), forward)
     batch = runner.load(live_batch(Mode.DECODE, 3, CPU))
     with forbid_allocation():
@@ -201,7 +202,7 @@ def test_a_shape_that_was_not_captured_is_refused(
 
 
 def test_without_any_capture_the_refusal_says_so(runner: DecodeGraphTargetRunner) -> None:
-    engine = DecodeEngine(CPU, GraphSet(CPU))
+    engine = DecodeEngine(CPU, GraphSet(GraphPool(CPU)))
     with pytest.raises(GraphError, match="of 2 requests, 2 tokens; there are none"):
         runner.execute(live_batch(Mode.DECODE, 2, CPU), engine)
 
@@ -295,12 +296,26 @@ def test_a_forward_that_is_another_at_each_run_is_found(runner: DecodeGraphTarge
     def forward(batch: DecodeGraphTargetBatch) -> Tensor:
         return torch.full((batch.tokens,), float(next(runs)))
 
-    graphs: GraphSet[DecodeGraphTargetBatch, Tensor] = GraphSet(CPU, debug=COMPARE)
+    graphs: GraphSet[DecodeGraphTargetBatch, Tensor] = GraphSet(GraphPool(CPU), debug=COMPARE)
     batch = runner.load(live_batch(Mode.CAPTURE, 5, CPU))
     graphs.capture(batch, forward)
     with pytest.raises(DebugError, match="a graph of 5 requests, 5 tokens") as caught:
         graphs.replay(batch)
     assert caught.value.code == "U731"
+
+
+def test_what_padded_rows_give_is_not_compared(runner: DecodeGraphTargetRunner) -> None:
+    runs = iter(range(9))
+
+    def forward(batch: DecodeGraphTargetBatch) -> Tensor:
+        output = torch.zeros(batch.tokens)
+        output[3:] = next(runs)
+        return output
+
+    graphs: GraphSet[DecodeGraphTargetBatch, Tensor] = GraphSet(GraphPool(CPU), debug=COMPARE)
+    graphs.capture(runner.load(live_batch(Mode.CAPTURE, 5, CPU)), forward)
+    output = graphs.replay(runner.load(live_batch(Mode.DECODE, 3, CPU)))
+    assert output.tolist() == [0, 0, 0, 2, 2]
 
 
 # Other axes than those of SGLang.
@@ -324,7 +339,7 @@ class Cells:
 
 def test_graphs_are_chosen_and_cut_by_the_axes_of_the_engine() -> None:
     buffer = torch.arange(8.0)
-    graphs: GraphSet[Cells, Tensor] = GraphSet(CPU, axes=("cells",))
+    graphs: GraphSet[Cells, Tensor] = GraphSet(GraphPool(CPU), axes=("cells",))
     graphs.capture(
         Cells(Step.WRITE, Extent(6), Extent(6), buffer[:6]), lambda batch: 2 * batch.cells
     )

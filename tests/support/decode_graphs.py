@@ -139,11 +139,10 @@ def captured_engine(
     runner: DecodeGraphTargetRunner,
     device: str,
     *,
-    pool: GraphPool | None = None,
     debug: bool | DebugOptions = False,
 ) -> DecodeEngine:
     """An engine with a graph for each bucket of the runner."""
-    engine = DecodeEngine(device, GraphSet(device, pool=pool, debug=debug))
+    engine = DecodeEngine(device, GraphSet(GraphPool(device), debug=debug))
     assert runner.config.captured is not None
     engine.graphs.capture_all(runner, capture_batches(device, runner.config.captured), engine)
     return engine
