@@ -1,7 +1,7 @@
 """What a round costs by a graph and without, for the demo's model: medians over turns.
 
-The parts of a round by a graph are measured one by one: the load, the look at where the batch
-lies, the replay with that look, and the bare launch of the graph.
+The parts of a round by a graph are measured one by one: the load, the replay with its look at
+where the batch lies, the same of a batch that was not the last one, and the graph's launch alone.
 """
 
 from __future__ import annotations
@@ -13,13 +13,16 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
+from itertools import cycle
 from pathlib import Path
 from statistics import median
 
 import torch
 
+from ullage_demo.graph_engine import GraphEngine
 from ullage_demo.graph_worker import GraphWorker, capture_batch, graph_worker
 from ullage_demo.sizes import Sizes
 from ullage_generated.sglang import LiveBatch, Mode
@@ -35,9 +38,7 @@ Way = Callable[[], object]
 
 def decode_batch(requests: int) -> LiveBatch:
     """One token of each request, as a capture has it."""
-    live = capture_batch(requests, 1, "cuda")
-    values = {name: getattr(live, name) for name in live.__dataclass_fields__}
-    return LiveBatch(**{**values, "mode": Mode.DECODE})
+    return replace(capture_batch(requests, 1, "cuda"), mode=Mode.DECODE)
 
 
 def host_microseconds(ways: Mapping[str, Way]) -> dict[str, float]:
@@ -66,18 +67,19 @@ def _medians(ways: Mapping[str, Way], calls: int, *, wait: bool) -> dict[str, fl
 
 def measured(worker: GraphWorker, requests: int) -> dict[str, object]:
     """One number of requests. SystemExit if the graph gives other tokens than the eager step."""
-    live, engine, graphs = decode_batch(requests), worker._engine(None), worker.graphs.graphs
+    live, graphs = decode_batch(requests), worker.graphs.graphs
+    engine = GraphEngine(worker.model, worker.pool, worker.table, worker.graphs)
     runner, eager = worker.runners.decode_graph, worker.runners.eager
     batch = runner.load(live)
-    graph = graphs._graph_of(batch)
+    graph, others = graphs.graph_of(batch), cycle((batch, replace(batch)))
     by_graph, without = runner.execute(live, engine).clone(), eager.execute(live, engine)
     if not torch.equal(by_graph.argmax(dim=-1), without.argmax(dim=-1)):
         raise SystemExit(f"the graph of {requests} requests gives other tokens")
     parts: dict[str, Way] = {
         "load": lambda: runner.load(live),
-        "look": lambda: graphs._graph_of(batch),
         "replay": lambda: graphs.replay(batch),
-        "bare launch": graph.launch.replay,
+        "replay of another batch": lambda: graphs.replay(next(others)),
+        "launch alone": graph.launch.replay,
     }
     rounds: dict[str, Way] = {
         "load and replay": lambda: graphs.replay(runner.load(live)),

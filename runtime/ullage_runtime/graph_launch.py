@@ -86,7 +86,10 @@ class DeviceLaunch(Generic[OutputT]):
     def __init__(
         self, forward: Callable[[], OutputT], pool: GraphPool, stream: torch.cuda.Stream
     ) -> None:
-        """Record `forward`, which is not run by that, and must not wait for the device."""
+        """Record `forward`, which is not run by that, and must not wait for the device.
+
+        RuntimeError if it does: torch's allocator frees nothing that it caches any more then.
+        """
         self._pool = pool
         self._graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self._graph, pool=pool.handle(), stream=stream):
@@ -120,7 +123,7 @@ def record(forward: Callable[[], OutputT], pool: GraphPool, *, warm_ups: int) ->
     """A forward, recorded after `warm_ups` runs of it.
 
     They come first because kernels are compiled, tuned and given workspaces when they first run,
-    none of which a graph can hold, and they run where it is recorded.
+    none of which a graph can hold, and they run where it is recorded. Raises what the forward does.
     """
     if pool.stream is None:
         _repeat(forward, warm_ups)

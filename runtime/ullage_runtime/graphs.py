@@ -131,8 +131,9 @@ class GraphSet(Generic[BatchT, OutputT]):
 
         None is while the same shapes are there and nothing has moved: neither the runner's arenas
         nor `reads`, whatever else the engine's forward reads or writes at fixed addresses, such as
-        weights and the KV pool. `lives`: batches of a mode that the runner captures in. `engine`:
-        its capturing step calls `capture`. GraphError (U737) if it does not.
+        weights and the KV pool. `lives`: batches of a mode that the runner captures in, the same
+        on all ranks that pad together; `engine`: its capturing step calls `capture`. GraphError
+        (U737) if it does not.
         """
         by_shape = {self._rows(runner.extents(live).padded): live for live in lives}
         shapes = tuple(sorted(by_shape, key=_size, reverse=True))
@@ -156,10 +157,22 @@ class GraphSet(Generic[BatchT, OutputT]):
         with the padded rows of some axis; each graph keeps those that `forward` has allocated.
         """
         shape = self.shape_of(batch)
+        self._digest = None  # until `capture_all` has seen to all of them
         self._forget(shape)
         places = Places(batch, self.pool.device)
         launch = record(lambda: forward(batch), self.pool, warm_ups=self._warm_ups)
         self._graphs[shape] = Graph(batch, forward, places, launch)
+
+    def graph_of(self, batch: BatchT) -> Graph[BatchT, OutputT]:
+        """The graph of a batch, which lies where it reads. GraphError as `replay`."""
+        shape = self.shape_of(batch)
+        graph = self._graphs.get(shape)
+        if graph is None:
+            raise self._no_graph(_name(batch), shape)
+        problem = graph.places.problem(batch)
+        if problem is not None:
+            raise GraphError("U738", _name(batch), f"{problem}, of {self._described(shape)}")
+        return graph
 
     def replay(self, batch: BatchT) -> OutputT:
         """The output with all padded rows, valid until the next replay or load.
@@ -168,7 +181,7 @@ class GraphSet(Generic[BatchT, OutputT]):
         launched: U737 without a graph of the shape, U738 for a batch that lies elsewhere than its
         graph reads. DebugError (U731) if, in debug mode, the forward gives another output.
         """
-        graph = self._graph_of(batch)
+        graph = self.graph_of(batch)
         if self._debug.compare:
             return self._replay_compared(graph, batch)
         return graph.launch.replay()
@@ -187,16 +200,6 @@ class GraphSet(Generic[BatchT, OutputT]):
         graph = self._graphs.pop(shape, None)
         if graph is not None:
             graph.launch.drop()
-
-    def _graph_of(self, batch: BatchT) -> Graph[BatchT, OutputT]:
-        shape = self.shape_of(batch)
-        graph = self._graphs.get(shape)
-        if graph is None:
-            raise self._no_graph(_name(batch), shape)
-        problem = graph.places.problem(batch)
-        if problem is not None:
-            raise GraphError("U738", _name(batch), f"{problem}, of {self._described(shape)}")
-        return graph
 
     def _replay_compared(self, graph: Graph[BatchT, OutputT], batch: BatchT) -> OutputT:
         """Both may write to the same buffer, so that the replay's output is kept apart.

@@ -78,6 +78,14 @@ def test_nothing_is_captured_again_while_nothing_moved(
     assert len(engine.captured) == 3
 
 
+def test_a_graph_that_was_captured_alone_is_not_taken_for_all(
+    runner: DecodeGraphTargetRunner, engine: DecodeEngine
+) -> None:
+    batch = decode_runner(CPU).load(live_batch(Mode.CAPTURE, 2, CPU))
+    engine.graphs.capture(batch, engine.forward)
+    assert engine.graphs.capture_all(runner, capture_batches(CPU), engine)
+
+
 def test_other_buckets_are_captured_anew(
     runner: DecodeGraphTargetRunner, engine: DecodeEngine
 ) -> None:
