@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -216,7 +217,7 @@ def test_smaller_graphs_fit_into_what_the_largest_took(runner: DecodeGraphTarget
 def test_graphs_that_are_dropped_give_their_memory_back(runner: DecodeGraphTargetRunner) -> None:
     batch = runner.load(live_batch(Mode.CAPTURE, 8, CUDA))
     graphs: Graphs = GraphSet(GraphPool(CUDA))
-    torch.cuda.synchronize()
+    gc.collect()  # graphs of other tests, whose engines and forwards hold each other
     torch.cuda.empty_cache()
     before = torch.cuda.memory_reserved()
     for _ in range(2):
@@ -225,7 +226,7 @@ def test_graphs_that_are_dropped_give_their_memory_back(runner: DecodeGraphTarge
         graphs.drop()
         assert graphs.pool.bytes == 0
         torch.cuda.empty_cache()
-        assert torch.cuda.memory_reserved() == before
+        assert torch.cuda.memory_reserved() <= before
 
 
 def test_sets_with_one_pool_take_its_memory_once(runner: DecodeGraphTargetRunner) -> None:
