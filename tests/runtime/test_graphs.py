@@ -25,6 +25,7 @@ from support.decode_graphs import (
     scramble,
 )
 from ullage_generated.sglang import DecodeGraphTargetBatch, DecodeGraphTargetRunner, Mode
+from ullage_runtime.arena import Arena
 from ullage_runtime.debug import DebugOptions
 from ullage_runtime.errors import DebugError, GraphError
 from ullage_runtime.graph_launch import GraphPool
@@ -65,6 +66,9 @@ def test_an_engine_that_captures_nothing_is_refused(runner: DecodeGraphTargetRun
         def capture(self, batch: DecodeGraphTargetBatch, /) -> None:
             if batch.requests != 5:
                 super().capture(batch)
+
+        def replay(self, batch: DecodeGraphTargetBatch, /) -> Tensor:
+            return self.forward(batch)
 
     graphs: GraphSet[DecodeGraphTargetBatch, Tensor] = GraphSet(GraphPool(CPU))
     with pytest.raises(GraphError, match="no graph was captured of 5 requests, 5 tokens"):
@@ -124,6 +128,10 @@ def test_a_capture_that_failed_is_made_up_for(
 def test_storages_have_another_digest_once_one_of_them_is_another() -> None:
     one, other = torch.zeros(8), torch.zeros(8)
     assert digest_of_storages([one, other]) == digest_of_storages([one[2:], other.view(2, 4)])
+    memory = bytearray(8)
+    shorter, longer = (torch.frombuffer(memory, dtype=torch.int8, count=n) for n in (4, 8))
+    assert shorter.data_ptr() == longer.data_ptr()
+    assert digest_of_storages([shorter]) != digest_of_storages([longer])
     different = {digest_of_storages(each) for each in ([one], [other], [one, other], [other, one])}
     assert len(different) == 4
 
@@ -335,6 +343,7 @@ class Step(Enum):
 
 class Extent(NamedTuple):
     cells: int
+    columns: int = 1
 
 
 @dataclass(frozen=True)
@@ -343,6 +352,32 @@ class Cells:
     live: Extent
     padded: Extent
     cells: Tensor
+
+
+class CellRunner:
+    """Hands every batch on as it is, and has no buffers."""
+
+    arenas: tuple[Arena, ...] = ()
+
+    @property
+    def registry(self) -> CellRunner:
+        return self
+
+    def extents(self, live: Cells) -> Cells:
+        return live
+
+    def execute(self, live: Cells, engine: Callable[[Cells], None]) -> None:
+        engine(live)
+
+
+def test_the_largest_graph_is_that_with_the_most_rows_of_any_axis() -> None:
+    graphs: GraphSet[Cells, Tensor] = GraphSet(GraphPool(CPU), axes=("cells", "columns"))
+    extents = Extent(2, 3), Extent(4, 5), Extent(7, 7), Extent(9, 2), Extent(4, 6)
+    lives = [Cells(Step.WRITE, each, each, torch.zeros(9)) for each in extents]
+    graphs.capture_all(
+        CellRunner(), lives, lambda batch: graphs.capture(batch, lambda held: held.cells)
+    )
+    assert graphs.shapes == ((9, 2), (7, 7), (4, 6), (4, 5), (2, 3))
 
 
 def test_graphs_are_chosen_and_cut_by_the_axes_of_the_engine() -> None:
