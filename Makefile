@@ -13,11 +13,13 @@ ARGS   ?=
 # editable install points here). Same checksum, nothing to do; another one, pip runs again.
 STAMP  := $(VENV)/installed-$(shell { echo "$(CURDIR)"; cat pyproject.toml constraints.txt; } | cksum | tr ' ' '-')
 
-# Two test processes share the cores; torch would otherwise start one thread per core in each.
+# Two test processes share the cores; torch would otherwise start one thread per core in each. The
+# process that is done first takes over half of what the other one has left.
+PYTEST := $(PY) -m pytest -n 2 --dist worksteal
 test test-fast: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install compile check demo demo-dp test test-fast lint format bench bench-scale bench-memory clean
+.PHONY: help install compile check demo demo-dp test test-fast lint format bench bench-scale bench-memory bench-load bench-graphs bench-sglang clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -57,10 +59,10 @@ demo-dp: compile  ## the demo on two data-parallel ranks
 	$(PY) -m ullage_demo.data_parallel $(ARGS)
 
 test: install  ## run the tests
-	$(PY) -m pytest -n 2 $(ARGS)
+	$(PYTEST) $(ARGS)
 
 test-fast: install  ## run the tests that take no more than a few seconds each
-	$(PY) -m pytest -n 2 -m "not slow" $(ARGS)
+	$(PYTEST) -m "not slow" $(ARGS)
 
 lint: install  ## ruff and mypy
 	$(PY) -m ruff check .
@@ -80,6 +82,16 @@ bench-scale: install  ## measure how compile time and memory grow, up to 1,000 m
 # What SGLang allocates is kept with the tests.
 bench-memory: install  ## measure what the plan of specs/sglang takes beside SGLang's buffers
 	PYTHONPATH=tests $(PY) benchmarks/memory.py $(ARGS)
+
+bench-load: install  ## measure loading a batch on a CUDA device
+	$(PY) benchmarks/gpu/load.py $(ARGS)
+
+bench-graphs: install  ## measure a round by a graph and without on a CUDA device
+	$(PY) benchmarks/gpu/graphs.py $(ARGS)
+
+# SGLang's files come out of its released wheel, into the user's cache.
+bench-sglang: install  ## measure loading beside SGLang's own registry, on the CPU and on a GPU if there is one
+	PYTHONPATH=benchmarks $(PY) -m sglang_peer $(ARGS)
 
 clean:  ## remove .venv and the caches of tools
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -20,10 +20,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
-from measuring import ROOT, ULLAGE, CommandError, record, seconds_of
-from parts import part_of
 from rich.console import Console
 from rich.table import Table
+
+from measuring import ROOT, ULLAGE, CommandError, record, seconds_of
+from parts import part_of
 
 IMPORTS = [sys.executable, "-c", "import sympy, z3"]
 

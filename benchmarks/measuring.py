@@ -8,7 +8,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -49,8 +49,13 @@ def seconds_of(command: list[str], cache: Path | None = None) -> float:
     return elapsed
 
 
-def record(name: str, what: str, measured: Mapping[str, object]) -> None:
-    """Overwrites the recorded result: its history is the repository's."""
+def record(
+    name: str, what: str, measured: Mapping[str, object], packages: Sequence[str] = _PACKAGES
+) -> None:
+    """Overwrites the recorded result: its history is the repository's.
+
+    `packages`: those whose versions it depends on.
+    """
     result = {
         "what": what,
         "date": datetime.now(UTC).date().isoformat(),
@@ -60,7 +65,7 @@ def record(name: str, what: str, measured: Mapping[str, object]) -> None:
             "system": platform.system(),
             "python": platform.python_version(),
         },
-        "versions": {package: version(package) for package in _PACKAGES},
+        "versions": {package: version(package) for package in packages},
         **measured,
     }
     RESULTS.mkdir(exist_ok=True)

@@ -11,11 +11,11 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 
-from measuring import ROOT, record
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from measuring import ROOT, record
 from support.sglang_memory import Compared, compared, geometric_mean
 from ullage.analyse import analyse
 

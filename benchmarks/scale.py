@@ -16,9 +16,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from measuring import CommandError, record, seconds_of
 from rich.console import Console
 from rich.table import Table
+
+from measuring import CommandError, record, seconds_of
 from synthetic import MODES_OF_A_RUNNER, SLOTS_OF_A_RUNNER, write_specs
 
 SIZES = (10, 30, 100, 300, 1000)

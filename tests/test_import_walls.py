@@ -19,8 +19,9 @@ RUNTIME_ONLY = {"torch", "ullage_runtime", "ullage_demo", "ullage_generated"}
 FOR_GENERATED = {*sys.stdlib_module_names, "torch", "ullage_runtime", "ullage_generated"}
 FOR_STRATEGIES = FOR_GENERATED | {"hypothesis"}
 
-DOOR = Path("compiler", "ullage", "commands", "demo.py")
-"""The one module of the compiler that may name the demo, in a function that loads it."""
+_COMMANDS = Path("compiler", "ullage", "commands")
+DOORS = {_COMMANDS / "demo.py": "ullage_demo", _COMMANDS / "build_kernels.py": "ullage_runtime"}
+"""The modules of the compiler that may name another package, in a function that loads it."""
 
 
 def imported(source: str) -> set[str]:
@@ -56,7 +57,7 @@ def violations(folder: str, forbidden: set[str]) -> list[str]:
 
 
 def through_the_door(path: Path) -> set[str]:
-    return {"ullage_demo"} if path == ROOT / DOOR else set()
+    return {name for door, name in DOORS.items() if path == ROOT / door}
 
 
 @pytest.mark.parametrize(
@@ -85,8 +86,13 @@ def test_the_runtime_does_without_the_compiler_and_its_libraries(package: str) -
     assert violations(f"runtime/{package}", COMPILER_ONLY) == []
 
 
-def test_the_door_is_there_and_leads_to_the_demo_alone() -> None:
-    assert imported((ROOT / DOOR).read_text()) & RUNTIME_ONLY == {"ullage_demo"}
+def test_the_runtime_knows_engines_by_their_attributes_alone() -> None:
+    assert violations("runtime/ullage_runtime", {"sglang", "ullage_generated", "ullage_demo"}) == []
+
+
+@pytest.mark.parametrize(("door", "package"), DOORS.items())
+def test_a_door_is_there_and_leads_to_one_package_alone(door: Path, package: str) -> None:
+    assert imported((ROOT / door).read_text()) & RUNTIME_ONLY == {package}
 
 
 def test_generated_code_does_without_the_compiler_and_its_libraries() -> None:
@@ -118,6 +124,7 @@ def allowed_in_generated(path: Path) -> set[str]:
         ("ullage.cli", RUNTIME_ONLY),
         ("ullage.commands.app", RUNTIME_ONLY),
         ("ullage.commands.demo", RUNTIME_ONLY),
+        ("ullage.commands.build_kernels", RUNTIME_ONLY),
         ("ullage_demo.options", COMPILER_ONLY | RUNTIME_ONLY - {"ullage_demo"}),
         ("ullage_runtime", COMPILER_ONLY),
         ("ullage_generated", COMPILER_ONLY),

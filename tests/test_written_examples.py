@@ -128,15 +128,13 @@ EACH_AUDIT = pytest.mark.parametrize(
 
 
 @pytest.fixture(scope="module")
-def ullage(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+def ullage() -> Callable[..., str]:
     """`ullage("check", name, …)` is what that command writes about an example; it must succeed."""
-    cache = tmp_path_factory.mktemp("cache")
 
     @functools.cache
     def run(command: str, name: str, *arguments: str) -> str:
         written = StringIO()
         with pytest.MonkeyPatch.context() as patch, redirect_stdout(written):
-            patch.setenv("ULLAGE_CACHE_DIR", str(cache))
             patch.chdir(ROOT)
             code = main([command, str(EXAMPLES / name), *arguments])
         assert code == 0

@@ -14,7 +14,7 @@ from ullage.memory import Memory
 from ullage.plan.layout import plan
 from ullage.plan.model import Plan
 from ullage.processes import at_once
-from ullage.prove.oracle import Oracles
+from ullage.prove.oracle import Oracles, examples
 from ullage.prove.proof import Certificate
 from ullage.prove.solver import Solver
 from ullage.settle import settle
@@ -30,6 +30,8 @@ def derivation(
     collector = Collector(sources.texts)
     problem = specialise(resolved, collector)
     solver = Solver(problem.domain)
+    for example in examples(problem.domain):
+        solver.examples.add(example)
 
     def check() -> None:
         progress("checking divisors and guards")

@@ -12,7 +12,6 @@ import os
 import signal
 import struct
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -85,8 +84,12 @@ def _processors() -> int:
 
 
 def _can_fork() -> bool:
-    """Whether a copy of this process would run: a lock that another thread holds stays locked."""
-    return threading.active_count() == 1 and not multiprocessing.current_process().daemon
+    """Whether a copy of this process would run: a lock that another thread holds stays locked.
+
+    `threading` does not know of the threads that were started beneath it, as test runners do.
+    """
+    threads = len(sys._current_frames())
+    return threads == 1 and not multiprocessing.current_process().daemon
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ullage.bound.capacities import Capacities, Capacity
+from ullage.bound.common import Common
 from ullage.bound.derive import derive
 from ullage.bound.narrowing import narrow
 from ullage.bound.problem import Problem, RunnerProblem
@@ -73,13 +74,14 @@ def settle(
         runner = narrow(whole, oracles.apart().of)
         apart = oracles.apart()
         oracle = apart.of(runner)
+        common = Common(oracle)
         found: dict[str, _One] = {}
         for target in targets:
             if _is_its_axis(runner, target, found):
                 continue
             progress(f"bounding and proving {runner.name}.{target}")
             own = Collector(collector.sources)
-            capacity = derive(runner, target, oracle, own)
+            capacity = derive(runner, target, oracle, own, common)
             proof = None if capacity is None else certify(runner, capacity, apart.solver)
             found[target] = _One(runner.name, target, capacity, proof, own.diagnostics)
         apart.solver.forget()

@@ -126,14 +126,17 @@ class LoadPlan(Generic[BatchT]):
     def load(self, live: object) -> BatchT | None:
         """Load a batch of any class with those fields; None, with nothing written, if it is not
         like the first one: fields it lacks, dtypes, shapes, devices, or where its sources lie."""
-        if self._prepared is None or self._absent(live) != self._missing:
-            return None
-        if not self._prepared(self._sources(live)):
+        if self._absent(live) != self._missing or not self.write(self._sources(live)):
             return None
         for name, source in self._carried:
             if getattr(live, source) is not getattr(self.batch, name):
                 return self._made(live)
         return self.batch
+
+    def write(self, sources: tuple[Any, ...]) -> bool:
+        """Write from the sources of a batch, in the order of `sources`; False, with nothing
+        written, if they are not like the first one's."""
+        return self._prepared is not None and self._prepared(sources)
 
     def load_first(self, live: object) -> BatchT:
         """Load the batch that this plan was made for, and checked with."""
@@ -171,8 +174,19 @@ class LoadPlan(Generic[BatchT]):
         return made
 
 
-def values_of(names: Sequence[str]) -> Callable[[object], tuple[Any, ...]]:
-    """What reads these attributes as a tuple, in one call."""
+def values_of(
+    names: Sequence[str], *, lenient: bool = False
+) -> Callable[[object], tuple[Any, ...]]:
+    """What reads these attributes as a tuple, in one call.
+
+    `lenient`: what an object lacks is None; so is what an attribute holds, behind a dot, if that
+    has none.
+    """
+    if lenient and not any("." in name for name in names):
+        return lambda live: tuple([getattr(live, name, None) for name in names])
+    if lenient:
+        paths = [name.split(".") for name in names]
+        return lambda live: tuple([_value_at(live, path) for path in paths])
     match names:
         case ():
             return lambda _: ()
@@ -181,3 +195,9 @@ def values_of(names: Sequence[str]) -> Callable[[object], tuple[Any, ...]]:
             return lambda live: (read(live),)
         case _:
             return attrgetter(*names)
+
+
+def _value_at(holder: object, path: Sequence[str]) -> object:
+    for name in path:
+        holder = getattr(holder, name, None)
+    return holder

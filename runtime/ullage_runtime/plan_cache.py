@@ -24,7 +24,7 @@ class Seen:
     It stands for its mode in keys, being faster to look up than a member of an enum.
     """
 
-    __slots__ = ("_extents", "_read", "by_contents")
+    __slots__ = ("_extents", "_numbers", "_read", "by_contents")
 
     def __init__(
         self,
@@ -32,12 +32,24 @@ class Seen:
         extents: tuple[tuple[str, int], ...] = (),
         *,
         by_contents: bool = False,
+        lenient: bool = False,
     ) -> None:
         """`numbers`: fields that hold whole numbers; `extents`: fields of tensors, and the
-        dimension of each that counts; `by_contents`: whether elements of a source decide too."""
-        self._read = values_of(numbers)
+        dimension of each that counts; `by_contents`: whether elements of a source decide too;
+        `lenient`: batches may lack fields, as if they were None."""
+        self._numbers = numbers
+        self._read = values_of(numbers, lenient=lenient)
         self._extents = extents
         self.by_contents = by_contents
+
+    def renamed(self, attribute_of: Callable[[str], str]) -> Seen:
+        """The same of batches that have other names, and may lack fields."""
+        return Seen(
+            tuple(map(attribute_of, self._numbers)),
+            tuple((attribute_of(name), dimension) for name, dimension in self._extents),
+            by_contents=self.by_contents,
+            lenient=True,
+        )
 
     def key(self, live: object) -> tuple[int | None, ...] | None:
         """The numbers of a batch; None where some are no plain ones, which checks have to name."""
@@ -49,7 +61,7 @@ class Seen:
             return numbers
         rows: list[int | None] = []
         for name, dimension in self._extents:
-            source = getattr(live, name)
+            source = getattr(live, name, None)
             if source is None:
                 rows.append(None)
             elif type(source) is Tensor and not source.is_nested and source.dim() > dimension:
@@ -72,19 +84,22 @@ class PlanCache(Generic[BatchT]):
         """`exchanging`: modes whose padding depends on other ranks."""
         self._seen: dict[object, Seen] = {mode: each for mode, each in seen.items()}
         self._exchanging = frozenset(exchanging)
-        self.plans: ViewCache[tuple[LoadPlan[BatchT], ...]] = ViewCache(limit)
+        self.kept: ViewCache[tuple[LoadPlan[BatchT], ...]] = ViewCache(limit)
+
+    def deciding(self, mode: object, agreed: Hashable) -> Seen | None:
+        """What alone decides about batches of a mode; None where something else does too."""
+        seen = self._seen.get(mode) if isinstance(mode, Enum) else None
+        if seen is None or seen.by_contents or agreed is None:
+            return None
+        return None if agreed is True and mode in self._exchanging else seen
 
     def key(self, live: object, mode: object, agreed: Hashable) -> Hashable | None:
         """What stands for all that decides about a batch; None where only its extents do.
 
         `agreed`: whether it is padded, or the rows that it is padded to.
         """
-        seen = self._seen.get(mode) if isinstance(mode, Enum) else None
-        if seen is None or seen.by_contents or agreed is None:
-            return None
-        if agreed is True and mode in self._exchanging:
-            return None
-        numbers = seen.key(live)
+        seen = self.deciding(mode, agreed)
+        numbers = None if seen is None else seen.key(live)
         return None if numbers is None else (seen, numbers, agreed)
 
     def key_of(self, live: object, mode: object, extents: Hashable) -> Hashable | None:
@@ -95,7 +110,7 @@ class PlanCache(Generic[BatchT]):
 
     def load(self, key: Hashable, live: object) -> BatchT | None:
         """Load a batch by a plan that is kept; None where none is for such a one."""
-        for plan in self.plans.get(key) or ():
+        for plan in self.kept.get(key) or ():
             batch = plan.load(live)
             if batch is not None:
                 return batch
@@ -114,6 +129,6 @@ class PlanCache(Generic[BatchT]):
         if batch is None:
             made = plan()
             batch = made.load_first(live)
-            others = self.plans.get(key) or ()
-            self.plans.put(key, (made, *others[: ALIKE - 1]))
+            others = self.kept.get(key) or ()
+            self.kept.put(key, (made, *others[: ALIKE - 1]))
         return batch

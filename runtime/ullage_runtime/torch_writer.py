@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from operator import attrgetter
 from typing import Final, NamedTuple
 
@@ -44,7 +45,7 @@ class _TorchLoad:
         self._types = [type(source) for source in sources]
         self._floating = [at for at, source in enumerate(sources) if source.is_floating_point()]
         self._static = static
-        self._copies = tuple(_copies(steps))
+        self._copies = tuple(copies(steps))
 
     def __call__(self, sources: Sequence[Tensor]) -> bool:
         if not self._is_alike(sources):
@@ -69,8 +70,8 @@ class _TorchLoad:
         return True
 
 
-def _copies(steps: Sequence[SlotLoad]) -> Iterator[Callable[[Sequence[Tensor]], None]]:
-    """For each device what copies its heads, then what fills its tails."""
+def copies(steps: Sequence[SlotLoad]) -> Iterator[Callable[[Sequence[Tensor]], None]]:
+    """For each device what copies its heads and fills its tails."""
     writes: dict[torch.device, _Writes] = {}
     position = 0
     for step in steps:
@@ -84,11 +85,26 @@ def _copies(steps: Sequence[SlotLoad]) -> Iterator[Callable[[Sequence[Tensor]], 
             position += 1
         if step.fill is not None and step.live != step.view.shape:
             found.tails.setdefault(step.fill, []).extend(step.tails)
-    for found in writes.values():
+    for device, found in writes.items():
+        taken = None if len(found.taken) == position else found.taken
+        filled = [(tail, fill) for fill, tails in found.tails.items() for tail in tails]
+        if device.type == "cpu":
+            # A constant in the same call is cheaper than a call of its own. A GPU would no longer
+            # copy all in one kernel, which takes dense tensors of one dtype.
+            constants = [_constant(fill, tail.dtype).expand_as(tail) for tail, fill in filled]
+            if found.heads or filled:
+                yield _copy([*found.heads, *(tail for tail, _ in filled)], taken, constants)
+            continue
         if found.heads:
-            yield _copy(found.heads, None if len(found.taken) == position else found.taken)
+            yield _copy(found.heads, taken, [])
         for fill, tails in found.tails.items():
             yield _fill(tails, fill)
+
+
+@lru_cache(maxsize=256)
+def _constant(fill: Fill, dtype: torch.dtype) -> Tensor:
+    """One element on the host, which stands for as many as a tail has."""
+    return torch.tensor(fill, dtype=dtype)
 
 
 class _Writes(NamedTuple):
@@ -100,12 +116,14 @@ class _Writes(NamedTuple):
     tails: dict[Fill, list[Tensor]]
 
 
-def _copy(heads: list[Tensor], taken: list[int] | None) -> Callable[[Sequence[Tensor]], None]:
-    """`taken`: which of the sources go there, None for all."""
+def _copy(
+    written: list[Tensor], taken: list[int] | None, constants: list[Tensor]
+) -> Callable[[Sequence[Tensor]], None]:
+    """`taken`: which of the sources are copied, None for all; `constants` follow them."""
     copy = torch._foreach_copy_
     if taken is None:
-        return lambda sources: copy(heads, list(sources))
-    return lambda sources: copy(heads, [sources[at] for at in taken])
+        return lambda sources: copy(written, [*sources, *constants])
+    return lambda sources: copy(written, [*(sources[at] for at in taken), *constants])
 
 
 def _fill(tails: list[Tensor], fill: Fill) -> Callable[[Sequence[Tensor]], None]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import _thread
 import multiprocessing
 import os
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from hypothesis import given
@@ -15,11 +18,19 @@ from ullage import processes
 from ullage.processes import LostProcessError, Mapper, at_once, in_turn
 
 
-@pytest.fixture
-def two(monkeypatch: pytest.MonkeyPatch) -> None:
+@contextmanager
+def two_processes() -> Iterator[None]:
     """Two processes, on a machine with one processor and beside a test runner's threads too."""
-    monkeypatch.setattr(processes, "_processors", lambda: 2)
-    monkeypatch.setattr(processes, "_can_fork", lambda: True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(processes, "_processors", lambda: 2)
+        patch.setattr(processes, "_can_fork", lambda: True)
+        yield
+
+
+@pytest.fixture
+def two() -> Iterator[None]:
+    with two_processes():
+        yield
 
 
 def slowly(item: int) -> tuple[int, int]:
@@ -47,7 +58,8 @@ def test_in_turn_and_at_once_give_the_same(items: list[int]) -> None:
     def function(item: int) -> int:
         return item * item + 1
 
-    assert at_once(function, items) == in_turn(function, items)
+    with two_processes():
+        assert at_once(function, items) == in_turn(function, items)
 
 
 @pytest.mark.usefixtures("two")
@@ -125,6 +137,19 @@ def test_what_the_first_raises_is_raised_whatever_becomes_of_the_items(mapper: M
 
 
 def test_beside_other_threads_this_process_does_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also beside a thread that `threading` does not know of."""
     monkeypatch.setattr(processes, "_processors", lambda: 4)
-    monkeypatch.setattr("threading.active_count", lambda: 2)
-    assert {process for _, process in at_once(slowly, range(4))} == {os.getpid()}
+    begun, ending = _thread.allocate_lock(), _thread.allocate_lock()
+    begun.acquire()
+    ending.acquire()
+
+    def other() -> None:
+        begun.release()
+        ending.acquire()
+
+    _thread.start_new_thread(other, ())
+    begun.acquire()
+    try:
+        assert {process for _, process in at_once(slowly, range(4))} == {os.getpid()}
+    finally:
+        ending.release()

@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from io import StringIO
+
 import pytest
 
+from ullage_demo import data_parallel
 from ullage_demo.checks import equals_generate
 from ullage_demo.data_parallel import (
     ALIGNMENT,
@@ -13,6 +18,7 @@ from ullage_demo.data_parallel import (
     serve_on_all_ranks,
     went_beside_extends,
 )
+from ullage_demo.report import Outcome
 from ullage_demo.scenarios import Demo
 from ullage_demo.schedule import Scheduler, Step
 from ullage_demo.sizes import Sizes
@@ -75,9 +81,34 @@ def test_a_rank_without_work_stays_until_nobody_has_any() -> None:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What the command answered and showed, and what the processes of its ranks found."""
+
+    code: int
+    text: str
+    outcomes: list[Outcome]
+
+
+@pytest.fixture(scope="module")
+def ran() -> Ran:
+    """One run of the command, with two processes."""
+    outcomes: list[Outcome] = []
+
+    def noted(count: int) -> list[Outcome]:
+        outcomes.extend(serve_on_all_ranks(count))
+        return outcomes
+
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as shown:
+        patch.setattr(data_parallel, "serve_on_all_ranks", noted)
+        code = main(["--requests", "9"])
+    return Ran(code, shown.getvalue(), outcomes)
+
+
 @pytest.mark.slow
-def test_two_processes_serve_in_step() -> None:
-    outcomes = serve_on_all_ranks(8)
+def test_two_processes_serve_in_step(ran: Ran) -> None:
+    outcomes = ran.outcomes
+    assert len(outcomes) == RANKS
     assert [check for each in outcomes for check in each.checks if not check.passed] == []
     assert went_beside_extends(outcomes).passed
     rounds = {sum(row.steps for row in outcome.rows) for outcome in outcomes}
@@ -86,7 +117,6 @@ def test_two_processes_serve_in_step() -> None:
 
 
 @pytest.mark.slow
-def test_the_command_shows_every_rank(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--requests", "9"]) == 0
-    text = capsys.readouterr().out
-    assert all(f"rank {rank}" in text for rank in range(RANKS))
+def test_the_command_shows_every_rank(ran: Ran) -> None:
+    assert ran.code == 0
+    assert all(f"rank {rank}" in ran.text for rank in range(RANKS))

@@ -1,4 +1,4 @@
-"""One rank of two: loads batches of SGLang, of which one is illegal, and prints what came out.
+"""One rank of two: loads batches of SGLang, of which some are illegal, and prints what came out.
 
 Run by test_sglang_refusals.py as `refusal_process.py SCENARIO BACKEND RANK RENDEZVOUS_FILE`.
 """
@@ -32,15 +32,15 @@ def outcome(runner: EagerTargetRunner, live: LiveBatch) -> object:
 def main() -> None:
     scenario, backend, rank, rendezvous = sys.argv[1:]
     device = join_group(backend, int(rank), rendezvous)
-    debug = scenario.startswith("in_debug_mode")
+    debug = scenario == "in_debug_mode"
     ranks = DistributedRanks(None, device, check_order=debug)
     runner = EagerTargetRunner(two_ranks(), ranks, device="cpu", debug=debug)
-    illegal = decode_batch(7)
-    if scenario.endswith("_source"):
-        illegal = replace(decode_batch(2), seq_lens=torch.tensor([5, 6], dtype=torch.int16))
-    first = (decode_batch(3), illegal)[int(rank)]
-    second = (decode_batch(3), LiveBatch(mode=Mode.IDLE))[int(rank)]
-    print(json.dumps([outcome(runner, live) for live in (first, second)]))
+    too_large = decode_batch(7)
+    wrong_source = replace(decode_batch(2), seq_lens=torch.tensor([5, 6], dtype=torch.int16))
+    idle = LiveBatch(mode=Mode.IDLE)
+    legal = (decode_batch(3),) * 4
+    batches = (legal, (too_large, idle, wrong_source, idle))[int(rank)]
+    print(json.dumps([outcome(runner, live) for live in batches]))
     dist.destroy_process_group()
 
 

@@ -17,6 +17,8 @@ from ullage_runtime.errors import BatchError, PeerError
 from ullage_runtime.ranks import RecordedRanks, Refusal
 
 SCRIPT = Path(__file__).with_name("refusal_process.py")
+Played = list[Any]
+"""What each process printed."""
 
 
 def test_a_refused_batch_enters_its_exchange_with_the_refusal() -> None:
@@ -107,23 +109,16 @@ def test_sources_are_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(seen) == len(set(seen)) > 0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("debug", ["plain", "in_debug_mode"])
-def test_both_processes_raise_for_a_wrong_source_and_both_go_on(tmp_path: Path, debug: str) -> None:
-    told, refused = run_ranks(SCRIPT, f"{debug}_source", "gloo", tmp_path)
-    assert told[0][0::2] == ["U720", False]
-    assert "rank 1 (U714)" in told[0][1]
-    assert refused[0][0::2] == ["U714", False]
-    assert "accepts torch.int64 or torch.int32" in refused[0][1]
-    assert told[1] == [3, 3, 3]
-    assert refused[1] == [0, 3, 3]
+@pytest.fixture(scope="module", params=["plain", "in_debug_mode"])
+def played(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Played:
+    """What two processes say of a batch that is too large and of a wrong source, each then idle."""
+    return run_ranks(SCRIPT, request.param, "gloo", tmp_path_factory.mktemp("ranks"))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scenario", ["plain", "in_debug_mode"])
-def test_both_processes_raise_and_both_go_on(tmp_path: Path, scenario: str) -> None:
-    told, refused = run_ranks(SCRIPT, scenario, "gloo", tmp_path)
-    assert told == [
+def test_both_processes_raise_for_a_batch_that_is_too_large_and_both_go_on(played: Played) -> None:
+    told, refused = played
+    assert told[:2] == [
         [
             "U720",
             "U720: The batch of rank 1 (U712) was refused in mlp_sync_rows, so that no rank of "
@@ -132,7 +127,7 @@ def test_both_processes_raise_and_both_go_on(tmp_path: Path, scenario: str) -> N
         ],
         [3, 3, 3],
     ]
-    assert refused == [
+    assert refused[:2] == [
         [
             "U712",
             "U712: Mode 'decode': requests is 7, outside [1, 6]; the upper end is "
@@ -141,3 +136,14 @@ def test_both_processes_raise_and_both_go_on(tmp_path: Path, scenario: str) -> N
         ],
         [0, 3, 3],
     ]
+
+
+@pytest.mark.slow
+def test_both_processes_raise_for_a_wrong_source_and_both_go_on(played: Played) -> None:
+    told, refused = (each[2:] for each in played)
+    assert told[0][0::2] == ["U720", False]
+    assert "rank 1 (U714)" in told[0][1]
+    assert refused[0][0::2] == ["U714", False]
+    assert "accepts torch.int64 or torch.int32" in refused[0][1]
+    assert told[1] == [3, 3, 3]
+    assert refused[1] == [0, 3, 3]

@@ -1,6 +1,6 @@
-"""One rank of a group of two: plays a scenario and prints its results as JSON.
+"""One rank of a group of two: plays all scenarios and prints their results as JSON, by name.
 
-Run by test_ranks.py as `rank_process.py SCENARIO BACKEND RANK RENDEZVOUS_FILE`, once for each rank.
+Run by test_ranks.py as `rank_process.py all BACKEND RANK RENDEZVOUS_FILE`, once for each rank.
 """
 
 from __future__ import annotations
@@ -57,21 +57,22 @@ def refuse_once(rank: int, device: str, check_order: bool) -> list[object]:
     return [*seen, ranks.max_of(COUNTS[rank], 7, collective="mlp_sync")]
 
 
-def play(scenario: str, rank: int, device: str) -> object:
-    if scenario == "different_collectives":
-        return enter_different_collectives(rank, device)
-    in_debug_mode = scenario.endswith("_in_debug_mode")
-    if scenario.startswith("refusal"):
-        return refuse_once(rank, device, in_debug_mode)
-    return exchange(rank, device, in_debug_mode)
+def play(rank: int, device: str) -> dict[str, object]:
+    return {
+        "exchange": exchange(rank, device, False),
+        "exchange_in_debug_mode": exchange(rank, device, True),
+        "refusal": refuse_once(rank, device, False),
+        "refusal_in_debug_mode": refuse_once(rank, device, True),
+        "different_collectives": enter_different_collectives(rank, device),
+    }
 
 
 def main() -> None:
-    scenario, backend, rank, rendezvous = sys.argv[1:]
+    _, backend, rank, rendezvous = sys.argv[1:]
     device = join_group(backend, int(rank), rendezvous)
-    result = play(scenario, int(rank), device)
+    results = play(int(rank), device)
     dist.destroy_process_group()
-    print(json.dumps(result))
+    print(json.dumps(results))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@ from __future__ import annotations
 import importlib.util
 import pickle
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -93,19 +94,22 @@ def test_older_versions_of_torch_gather_under_the_older_name(
     assert older._gather_into is dist.all_gather_into_tensor
 
 
-@pytest.fixture(params=["gloo", pytest.param("nccl", marks=pytest.mark.gpu)])
-def backend(request: pytest.FixtureRequest) -> str:
+@pytest.fixture(scope="module", params=["gloo", pytest.param("nccl", marks=pytest.mark.gpu)])
+def played(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Sequence[Mapping[str, object]]:
+    """What each of two processes prints of each scenario, by name."""
     if request.param == "nccl" and torch.cuda.device_count() < 2:
         pytest.skip("needs two CUDA devices")
-    return str(request.param)
+    return run_ranks(SCRIPT, "all", request.param, tmp_path_factory.mktemp("ranks"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scenario", ["exchange", "exchange_in_debug_mode"])
 def test_distributed_ranks_agree_with_uneven_and_idle_ranks(
-    tmp_path: Path, backend: str, scenario: str
+    played: Sequence[Mapping[str, object]], scenario: str
 ) -> None:
-    (busy, idle) = run_ranks(SCRIPT, scenario, backend, tmp_path)
+    busy, idle = (each[scenario] for each in played)
     common = [[5, 1, 2**40 + 1], [5, 6], [[5, 0], [0, 1]], [[], []], [6]]
     assert busy == [[0, 2], *common]
     assert idle == [[1, 2], *common]
@@ -113,21 +117,21 @@ def test_distributed_ranks_agree_with_uneven_and_idle_ranks(
 
 @pytest.mark.slow
 def test_ranks_in_different_collectives_get_an_error_instead_of_a_hang(
-    tmp_path: Path, backend: str
+    played: Sequence[Mapping[str, object]],
 ) -> None:
     message = (
         "U734: The ranks entered different collectives "
         "(rank 0: split_prefill (1 value), rank 1: mlp_sync (2 values))."
     )
-    assert run_ranks(SCRIPT, "different_collectives", backend, tmp_path) == [message, message]
+    assert [each["different_collectives"] for each in played] == [message, message]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scenario", ["refusal", "refusal_in_debug_mode"])
 def test_a_refusal_reaches_the_other_rank_and_both_go_on(
-    tmp_path: Path, backend: str, scenario: str
+    played: Sequence[Mapping[str, object]], scenario: str
 ) -> None:
-    told, refusing = run_ranks(SCRIPT, scenario, backend, tmp_path)
+    told, refusing = (each[scenario] for each in played)
     message = (
         "U720: The batch of rank 1 (U712) was refused in mlp_sync, so that no rank of the group "
         "loads. Nothing was written."

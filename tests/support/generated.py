@@ -1,4 +1,4 @@
-"""Packages that tests generate and import, once per process."""
+"""Packages that tests generate and import, once per process, and derive once per session."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from support.canal import CANAL
 from support.cask import CASK
 from support.ladle import LADLE
 from support.names import NAMES
+from support.shared import shared_memory
 from support.sluice import SLUICE, WEIR
 from support.tank import TANK
 from ullage.analyse import analyse
@@ -41,7 +42,7 @@ def analysed(folder: Path, name: str, files: Mapping[str, str]) -> Analysis:
     before = Path.cwd()
     os.chdir(folder)
     try:
-        return analyse(Path("specs") / name)
+        return analyse(Path("specs") / name, memory=shared_memory())
     finally:
         os.chdir(before)
 

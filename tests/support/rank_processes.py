@@ -8,6 +8,7 @@ import subprocess
 import sys
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -17,7 +18,7 @@ PATIENCE = timedelta(minutes=5)
 """Only a hang takes so long: a busy machine needs a while to import torch twice."""
 
 
-def run_ranks(script: Path, scenario: str, backend: str, folder: Path) -> list[object]:
+def run_ranks(script: Path, scenario: str, backend: str, folder: Path) -> list[Any]:
     """What each process printed, as JSON, after `script` has played `scenario`."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     program = [sys.executable, "-W", "error::FutureWarning", str(script), scenario, backend]
@@ -30,7 +31,7 @@ def run_ranks(script: Path, scenario: str, backend: str, folder: Path) -> list[o
         )
         for rank in range(RANKS)
     ]
-    results: list[object] = []
+    results: list[Any] = []  # whatever a script prints
     try:
         for process in processes:
             printed, _ = process.communicate(timeout=2 * PATIENCE.total_seconds())

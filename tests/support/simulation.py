@@ -19,7 +19,7 @@ from ullage.expr.evaluate import (
     evaluate_boolean,
     evaluate_integer,
 )
-from ullage.expr.tree import Expr, Name, Over, walk
+from ullage.expr.tree import Expr, Name, Over, free_names, walk
 from ullage.expr.tree import transform as rewritten
 from ullage.spec.chains import chain
 from ullage.spec.check import ResolvedSpec
@@ -177,6 +177,11 @@ class Rank:
     def environment(self) -> Environment:
         return Environment({**self.batch.serving, **self.axes, **self.local})
 
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """What the pipeline of a rank depends on, at its start."""
+        return (self.batch.mode.name, *self.axes.values(), repr(self.batch.serving))
+
 
 @dataclass
 class Simulation:
@@ -184,6 +189,14 @@ class Simulation:
 
     resolved: ResolvedSpec
     values: Values
+    _transforms: dict[str, Transform] = field(init=False)
+    _distinct: dict[str, list[Rank]] = field(default_factory=dict, init=False)
+    _padded: dict[tuple[object, ...], list[Mapping[str, int]]] = field(
+        default_factory=dict, init=False
+    )
+
+    def __post_init__(self) -> None:
+        self._transforms = {each.name: each for each in self.resolved.spec.transforms}
 
     def batches(self, mode: Mode) -> list[Batch]:
         """All legal live batches of a mode; requests are interchangeable, so lengths ascend."""
@@ -224,7 +237,8 @@ class Simulation:
         every = range(low, high + 1)
         if variable.per is None:
             for value in every:
-                more = replace(batch, live={**batch.live, variable.name: value})
+                live = {**batch.live, variable.name: value}
+                more = Batch(batch.mode, batch.serving, live, batch.requests)
                 yield from self._filled(more, place + 1)
             return
         count = batch.live[variable.per]
@@ -235,12 +249,12 @@ class Simulation:
             else itertools.product(every, repeat=count)
         )
         for column in columns:
-            more = replace(batch, requests={**batch.requests, variable.name: column})
+            requests = {**batch.requests, variable.name: column}
+            more = Batch(batch.mode, batch.serving, batch.live, requests)
             yield from self._filled(more, place + 1)
 
     def _seen(self, batch: Batch) -> Environment:
-        environment = with_upper(self.resolved, batch.serving)
-        return replace(environment, values={**batch.serving, **batch.live})
+        return with_upper(self.resolved, batch.serving).binding(batch.live)
 
     def _holds(self, condition: Expr, batch: Batch) -> bool:
         return bool(self.over_requests(condition, self._seen(batch), batch))
@@ -248,18 +262,15 @@ class Simulation:
     def over_requests(self, node: Expr, environment: Environment, batch: Batch) -> int:
         """The value of an expression with sums over the requests of a batch."""
         outside, sums = _sums_apart(node)
-        values = dict(environment.values)
-        for name, operand in sums:
-            values[name] = self._sum(operand, environment, batch)
-        return int(evaluate(outside, replace(environment, values=values)))  # type: ignore[arg-type]  # no list
+        if sums:
+            environment = environment.binding(
+                {name: self._sum(operand, environment, batch) for name, operand in sums}
+            )
+        return int(evaluate(outside, environment))  # type: ignore[arg-type]  # no list
 
     def _sum(self, operand: Expr, environment: Environment, batch: Batch) -> int:
-        counted = {
-            each.per: each.name
-            for each in batch.mode.live
-            if each.per
-            and any(isinstance(part, Name) and part.name == each.name for part in walk(operand))
-        }
+        names = free_names(operand)
+        counted = {each.per for each in batch.mode.live if each.per and each.name in names}
         (per,) = counted
         assert per is not None
         return sum(
@@ -287,17 +298,23 @@ class Simulation:
 
     def outcomes(self, runner: Runner, own: Batch) -> Iterator[dict[str, int]]:
         """What the batch comes to, for every group of ranks that it can be in."""
-        seen: set[tuple[tuple[str, int], ...]] = set()
-        first = self._start(own)
-        for others in self._groups(own.mode):
-            padded = self.padded([first, *others])[0]
-            key = tuple(padded.axes.items())
-            if key not in seen:
-                seen.add(key)
-                if self._gets(runner, padded):
-                    yield self._extents(
-                        runner, self._through(runner.pipeline_in(own.mode.name), padded)
-                    )
+        for axes in self._paddings(self._start(own)):
+            padded = Rank(own, axes, len(own.mode.pipeline))
+            if self._gets(runner, padded):
+                yield self._extents(
+                    runner, self._through(runner.pipeline_in(own.mode.name), padded)
+                )
+
+    def _paddings(self, start: Rank) -> list[Mapping[str, int]]:
+        """The axes after the pipeline in all groups, for which no more of a batch counts."""
+        key = start.kind
+        if key not in self._padded:
+            first = self._until_collective(start)
+            found = (
+                self.padded([first, *others])[0].axes for others in self._groups(start.batch.mode)
+            )
+            self._padded[key] = list({tuple(each.items()): each for each in found}.values())
+        return self._padded[key]
 
     def _gets(self, runner: Runner, offered: Rank) -> bool:
         """Whether the runner may be the one that takes a batch after the pipeline of its mode."""
@@ -314,6 +331,8 @@ class Simulation:
         """Whether the runner exists, and takes the batch for some answers of the engine."""
         if not evaluate_boolean(runner.when, with_upper(self.resolved, self.values)):
             return False
+        if not runner.accepts:
+            return True
         start = self._start(offered.batch)
         entries = itertools.takewhile(
             lambda entry: self._transform(entry).in_batch, offered.batch.mode.pipeline
@@ -338,9 +357,11 @@ class Simulation:
 
     def _through(self, entries: tuple[PipelineEntry, ...], rank: Rank) -> Rank:
         """The rank after some transforms that it runs alone."""
+        if not entries:
+            return Rank(rank.batch, rank.axes)
         alone = replace(rank.batch, mode=replace(rank.batch.mode, pipeline=entries))
         done = self.padded([Rank(alone, rank.axes)])[0]
-        return replace(done, batch=rank.batch)
+        return Rank(rank.batch, done.axes, done.done, done.local)
 
     def _start(self, batch: Batch) -> Rank:
         environment = self._seen(batch)
@@ -356,12 +377,15 @@ class Simulation:
             return
         count = self.resolved.spec.rank_count
         ranks = 1 if count is None else evaluate_integer(count, self.values)
-        starts = [self._start(each) for peer in self._peers(mode) for each in self.batches(peer)]
-        distinct = {
-            (rank.batch.mode.name, *rank.axes.values(), repr(rank.batch.serving)): rank
-            for rank in starts
-        }
-        yield from itertools.combinations_with_replacement(distinct.values(), ranks - 1)
+        yield from itertools.combinations_with_replacement(self._others(mode), ranks - 1)
+
+    def _others(self, mode: Mode) -> list[Rank]:
+        """What another rank may bring to its first collective, one of each kind."""
+        if mode.name not in self._distinct:
+            starts = (self._start(own) for peer in self._peers(mode) for own in self.batches(peer))
+            distinct = {rank.kind: rank for rank in starts}
+            self._distinct[mode.name] = [self._until_collective(each) for each in distinct.values()]
+        return self._distinct[mode.name]
 
     def _peers(self, mode: Mode) -> list[Mode]:
         """The modes that another rank may be in: its own, those it names and those that name it."""
@@ -372,7 +396,7 @@ class Simulation:
         ]
 
     def _transform(self, entry: PipelineEntry) -> Transform:
-        return next(each for each in self.resolved.spec.transforms if each.name == entry.transform)
+        return self._transforms[entry.transform]
 
     def _applies(self, entry: PipelineEntry) -> bool:
         return evaluate_boolean(self._transform(entry).when, self.values)
@@ -392,7 +416,7 @@ class Simulation:
                     return rank
                 (rank,) = self._step([rank])
             else:
-                rank = replace(rank, done=rank.done + 1)
+                rank = Rank(rank.batch, rank.axes, rank.done + 1, rank.local)
         return rank
 
     def _together(self, ranks: list[Rank]) -> list[Rank]:
@@ -404,9 +428,11 @@ class Simulation:
         entries = [rank.batch.mode.pipeline[rank.done] for rank in ranks]
         transforms = [self._transform(entry) for entry in entries]
         ranks = [
-            replace(
-                rank,
-                local={
+            Rank(
+                rank.batch,
+                rank.axes,
+                rank.done,
+                {
                     name: evaluate_integer(value, rank.environment)
                     for name, value in entry.arguments
                 },
@@ -426,7 +452,7 @@ class Simulation:
     def _with_let(self, rank: Rank, ranks: list[Rank], transform: Transform, place: int) -> Rank:
         name, value = transform.let[place]
         found = evaluate(value, _among(rank, ranks))
-        return replace(rank, local={**rank.local, name: found})
+        return Rank(rank.batch, rank.axes, rank.done, {**rank.local, name: found})
 
     def _assigned(self, rank: Rank, ranks: list[Rank], transform: Transform) -> Rank:
         environment = _among(rank, ranks)
@@ -448,7 +474,7 @@ class Simulation:
 def _among(rank: Rank, ranks: list[Rank]) -> Environment:
     """What one rank sees, with the others of its group."""
     others = tuple(each.environment for each in ranks if each is not rank)
-    return replace(rank.environment, peers=others)
+    return Environment(rank.environment.values, peers=others)
 
 
 @functools.cache

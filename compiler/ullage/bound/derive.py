@@ -14,10 +14,11 @@ from ullage.bound.branches import (
     where,
 )
 from ullage.bound.capacities import Candidate, Capacity
+from ullage.bound.common import Common
 from ullage.bound.eliminate import Eliminator, NoMaximumError, Peak, UnboundedError
 from ullage.bound.problem import ModeProblem, RunnerProblem
 from ullage.bound.relations import NotLinearError, Relation
-from ullage.bound.search import Oracle, Search
+from ullage.bound.search import Oracle
 from ullage.bound.sound import SoundStep
 from ullage.bound.steps import Step
 from ullage.diagnostics.diagnostic import Collector
@@ -44,10 +45,17 @@ MOST_PARTS = 24
 
 
 def derive(
-    runner: RunnerProblem, target: str, oracle: Oracle, collector: Collector
+    runner: RunnerProblem,
+    target: str,
+    oracle: Oracle,
+    collector: Collector,
+    common: Common | None = None,
 ) -> Capacity | None:
-    """The capacity of one target; what has no proven maximum is reported, not guessed."""
-    return _Deriver(runner, target, oracle, collector).capacity()
+    """The capacity of one target; what has no proven maximum is reported, not guessed.
+
+    `common`: what was tried for other targets of the runner with this oracle, and is tried now.
+    """
+    return _Deriver(runner, target, oracle, collector, common or Common(oracle)).capacity()
 
 
 @dataclass
@@ -58,6 +66,7 @@ class _Deriver:
     target: str
     oracle: Oracle
     collector: Collector
+    common: Common
     reached: dict[tuple[int, Expr], tuple[tuple[str, ...], Step | None]] = field(
         default_factory=dict
     )
@@ -115,7 +124,7 @@ class _Deriver:
         return []
 
     def _eliminator(self, mode: ModeProblem) -> Eliminator:
-        return Eliminator(mode, self.oracle, self.target in self.runner.slack)
+        return self.common.eliminator(mode, self.target in self.runner.slack)
 
     def _report_no_maximum(self, mode: ModeProblem, error: NoMaximumError) -> None:
         self.collector.error(
@@ -208,7 +217,7 @@ class _Deriver:
 
     def _covers(self, others: list[Stated], own: Stated) -> Step | None:
         """A proof of own <= the largest of the others, wherever the own branch can occur."""
-        search = Search(self.oracle, (self.runner.guard, own.condition))
+        search = self.common.search(self.runner.guard, own.condition)
         for together in (largest(others), first_that_applies(others)):
             step = search.prove(own.formula, together)
             if step is not None:
@@ -217,7 +226,7 @@ class _Deriver:
 
     def _shortened(self, own: Stated, rest: list[Stated]) -> Stated:
         """The branch without operands that the others cover, be they its own or of the rest."""
-        search = Search(self.oracle, (self.runner.guard, own.condition))
+        search = self.common.search(self.runner.guard, own.condition)
         for formula in without_operands(own.formula):
             shorter = Stated(own.branch, formula, own.attained if rest else formula)
             if search.prove(own.formula, largest([shorter, *rest])) is not None:
@@ -277,7 +286,7 @@ class _Deriver:
 
     def _attained(self, stated: list[Stated], formula: Expr) -> Step:
         most = largest([replace(each, formula=each.attained) for each in stated])
-        search = Search(self.oracle, (self.runner.guard,))
+        search = self.common.search(self.runner.guard)
         return search.prove(formula, most) or Step("leaf", formula, most)
 
     def _candidate(self, branch: Branch, stated: list[Stated]) -> Candidate:
@@ -307,7 +316,7 @@ class _Deriver:
         return self.reached[key]
 
     def _found(self, branch: Branch, formula: Expr) -> tuple[tuple[str, ...], Step | None]:
-        search = Search(self.oracle, (self.runner.guard, branch.condition))
+        search = self.common.search(self.runner.guard, branch.condition)
         every = tuple(each.others for each in branch.mode.real_rounds)
         for others in dict.fromkeys((*((each,) for each in every), every)):
             reached = branch.mode.attained(self.target, branch.peak.witness, others)

@@ -77,6 +77,8 @@ class Eliminator:
         self.relations = relations_of(self.mode)
         self.given = (self.mode.guard, *(relation.claim for relation in self.relations))
         self.search = Search(self.oracle, self.given)
+        self._searches: dict[tuple[Expr, ...], Search] = {(): self.search}
+        self._intervals: dict[tuple[str, tuple[Relation, ...]], Interval] = {}
 
     def peaks(self, extent: Expr) -> list[tuple[tuple[Expr, ...], Expr, Peak]]:
         """Every branch of the extent: its case conditions, its extent, and its peak."""
@@ -129,12 +131,12 @@ class Eliminator:
         return bool(free_names(node) & {live.name for live in self.mode.live})
 
     def _peak(self, extent: Expr, relations: tuple[Relation, ...], cases: tuple[Expr, ...]) -> Peak:
-        search = self.search if not cases else Search(self.oracle, (*self.given, *cases))
+        search = self.search_in(cases)
         current, left = extent, relations
         chain: list[Step] = []
         eliminations: list[Elimination] = []
         for live in reversed(self.mode.live):
-            interval = isolate(live.name, left, self.oracle, (self.mode.guard,))
+            interval = self._interval(live.name, left)
             left = interval.rest
             if not interval.lows or not interval.highs:
                 raise UnboundedError(live)
@@ -148,6 +150,19 @@ class Eliminator:
         fixed = (case for case in cases if not self._is_live(case))
         condition = conjunction(*fixed, *(relation.claim for relation in left))
         return Peak(condition, current, witness, tuple(eliminations), chained(extent, chain))
+
+    def search_in(self, cases: tuple[Expr, ...]) -> Search:
+        """The search in some cases, the same one each time."""
+        if cases not in self._searches:
+            self._searches[cases] = Search(self.oracle, (*self.given, *cases))
+        return self._searches[cases]
+
+    def _interval(self, name: str, relations: tuple[Relation, ...]) -> Interval:
+        """The bounds of a variable, which are those of all extents."""
+        key = (name, relations)
+        if key not in self._intervals:
+            self._intervals[key] = isolate(name, relations, self.oracle, (self.mode.guard,))
+        return self._intervals[key]
 
     def _choose(
         self, live: Live, extent: Expr, interval: Interval, search: Search

@@ -60,7 +60,10 @@ class _Dependents:
 class _Values(dict[str, Value]):
     """Values by name; that of a definition is found when it is first looked up."""
 
-    definitions: Mapping[str, _Defined]
+    def __init__(self, given: Mapping[str, Value], definitions: Mapping[str, _Defined]) -> None:
+        super().__init__(given)
+        self.definitions = definitions
+        self.seen = Sample(self)  # sees each value as soon as it is there
 
     def __missing__(self, name: str) -> Value:
         if name not in self.definitions:
@@ -84,9 +87,35 @@ class _Defined:
         for name in self._first:
             values[name]
         try:
-            return self._evaluate(Sample(values))
+            return self._evaluate(values.seen)
         except EvaluationError:
             return default
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Condition:
+    """What a configuration has to satisfy, the same one each time it is asked for.
+
+    `under`: the parameters that have a say in it; `names` has them in order, and `direct` those
+    that it names itself. `equated`: see `ConfigurationDrawer._equated`.
+    """
+
+    truth: _Defined
+    under: frozenset[str]
+    names: tuple[str, ...]
+    direct: tuple[str, ...]
+    equated: tuple[tuple[str, Expr], ...]
+
+    def broken(self, values: _Values) -> bool:
+        return not self.truth.value(values, False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Conditions:
+    """Some conditions in order, and `touched`: those in which each parameter has a say."""
+
+    every: tuple[_Condition, ...]
+    touched: Mapping[str, frozenset[_Condition]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +123,7 @@ class _Attempt:
     """A configuration, and which of the conditions it breaks."""
 
     values: _Values
-    broken: frozenset[Expr]
+    broken: frozenset[_Condition]
 
 
 class ConfigurationDrawer:
@@ -113,22 +142,23 @@ class ConfigurationDrawer:
         self._ranging = _users((each.name, self._ranges[each.name]) for each in self._variables)
         self._resting = _users(self._rests_on.items())
         self._dependents = {each.name: self._depending(each) for each in domain.variables}
-        self._constraints = {each: self._parameters(each) for each in _legal(domain)}
         self._others: dict[Expr, _Defined] = {}
-        self._equated: dict[Expr, tuple[tuple[str, Expr], ...]] = {}
-        self._last = self._drawn({}, self._variables)
+        self._conditions: dict[Expr, _Condition] = {}
+        self._guards: dict[Expr, _Conditions] = {}
+        self._constraints = self._grouped(_legal(domain))
+        self._last = _Values({}, self._definitions)
+        self._draw(self._last, self._variables)
 
     def draw(self, guard: Expr) -> Sample | None:
         """A random legal configuration with `guard`; None if repairing does not find one."""
-        conditions = {each: self._parameters(each) for each in _conjuncts(guard)}
-        conditions |= self._constraints
-        values = self._last
+        conditions = self._conditions_of(guard)
+        values = self._copied(self._last)
         for variable in self.domain.variables:
             if self.source.random() < RENEWED:
-                values = self._redrawn(values, variable.name)
-        attempt = _Attempt(values, self._broken(conditions, values))
+                self._redraw(values, variable.name)
+        attempt = _Attempt(values, _broken(conditions.every, values))
         for _ in range(REPAIRS):
-            if not all(conditions[each] for each in attempt.broken):
+            if not all(each.under for each in attempt.broken):
                 return None  # no parameter has a say in it
             if not attempt.broken:
                 break
@@ -136,81 +166,101 @@ class ConfigurationDrawer:
         self._last = attempt.values
         return None if attempt.broken else self._complete(attempt.values)
 
-    def _repaired(self, attempt: _Attempt, conditions: Mapping[Expr, frozenset[str]]) -> _Attempt:
+    def _grouped(self, nodes: Iterable[Expr]) -> _Conditions:
+        every = tuple(self._condition(each) for each in dict.fromkeys(nodes))
+        touched = {
+            name: frozenset(each for each in every if each.under & changed.names)
+            for name, changed in self._dependents.items()
+        }
+        return _Conditions(every, touched)
+
+    def _conditions_of(self, guard: Expr) -> _Conditions:
+        """The conditions of a guard, and behind them those of every configuration."""
+        if guard not in self._guards:
+            own, legal = self._grouped(_conjuncts(guard)), self._constraints
+            every = tuple(dict.fromkeys((*own.every, *legal.every)))
+            touched = {name: own.touched[name] | legal.touched[name] for name in own.touched}
+            self._guards[guard] = _Conditions(every, touched)
+        return self._guards[guard]
+
+    def _condition(self, node: Expr) -> _Condition:
+        if node not in self._conditions:
+            under = self._under(node) & self._dependents.keys()
+            names = tuple(each.name for each in self.domain.variables if each.name in under)
+            direct = tuple(name for name in names if name in free_names(node))
+            equated = self._equated(node)
+            truth = self._evaluated(node)
+            self._conditions[node] = _Condition(truth, under, names, direct, equated)
+        return self._conditions[node]
+
+    def _repaired(self, attempt: _Attempt, conditions: _Conditions) -> _Attempt:
         """One parameter drawn again: the first of some trials that breaks less, or the best."""
-        chosen = self.source.choice([each for each in conditions if each in attempt.broken])
-        names = [v.name for v in self.domain.variables if v.name in conditions[chosen]]
-        direct = [name for name in names if name in free_names(chosen)]
-        equated = self._equated_in(chosen)
+        chosen = self.source.choice([c for c in conditions.every if c in attempt.broken])
         best: _Attempt | None = None
         for _ in range(TRIALS):
-            if equated and self.source.random() < SOLVED:
-                name, other = self.source.choice(equated)
-            else:
-                nearest = direct if direct and self.source.random() < NEAR else names
-                name, other = self.source.choice(nearest), None
-            values = self._redrawn(attempt.values, name, other)
-            changed = self._dependents[name].names
-            touched = [each for each, under in conditions.items() if under & changed]
-            broken = (attempt.broken - set(touched)) | self._broken(touched, values)
+            name, other = self._to_redraw(chosen)
+            values = self._copied(attempt.values)
+            self._redraw(values, name, other)
+            touched = conditions.touched[name]
+            broken = (attempt.broken - touched) | _broken(touched, values)
             if best is None or len(broken) < len(best.broken):
                 best = _Attempt(values, broken)
             if len(broken) < len(attempt.broken):
                 break
         return best or attempt
 
-    def _broken(self, conditions: Iterable[Expr], values: _Values) -> frozenset[Expr]:
-        holds = ((each, self._evaluated(each).value(values, False)) for each in conditions)
-        return frozenset(each for each, result in holds if not result)
+    def _to_redraw(self, broken: _Condition) -> tuple[str, Expr | None]:
+        """A parameter that has a say in a broken condition, and what it may be equal to."""
+        if broken.equated and self.source.random() < SOLVED:
+            return self.source.choice(broken.equated)
+        is_near = broken.direct and self.source.random() < NEAR
+        return self.source.choice(broken.direct if is_near else broken.names), None
 
     def _evaluated(self, node: Expr) -> _Defined:
         if node not in self._others:
             self._others[node] = _Defined(node, self._definitions)
         return self._others[node]
 
-    def _equated_in(self, condition: Expr) -> tuple[tuple[str, Expr], ...]:
+    def _equated(self, condition: Expr) -> tuple[tuple[str, Expr], ...]:
         """Parameters that the condition equates with something that does not rest on them."""
-        if condition not in self._equated:
-            compared = [each for each in walk(condition) if isinstance(each, Comparison)]
-            found = [each for each in compared if each.operator == "=="]
-            sides = [(each.left, each.right) for each in found]
-            sides += [(right, left) for left, right in sides]
-            self._equated[condition] = tuple(
-                (side.name, other)
-                for side, other in sides
-                if isinstance(side, Name)
-                and side.name in self._dependents
-                and self._under(other).isdisjoint(self._dependents[side.name].names)
-            )
-        return self._equated[condition]
+        compared = [each for each in walk(condition) if isinstance(each, Comparison)]
+        found = [each for each in compared if each.operator == "=="]
+        sides = [(each.left, each.right) for each in found]
+        sides += [(right, left) for left, right in sides]
+        return tuple(
+            (side.name, other)
+            for side, other in sides
+            if isinstance(side, Name)
+            and side.name in self._dependents
+            and self._under(other).isdisjoint(self._dependents[side.name].names)
+        )
 
-    def _redrawn(self, values: _Values, name: str, other: Expr | None = None) -> _Values:
+    def _copied(self, values: _Values) -> _Values:
+        return _Values(values, self._definitions)
+
+    def _redraw(self, values: _Values, name: str, other: Expr | None = None) -> None:
         """One parameter and all that rests on it drawn again; it is as `other` if it may be."""
         again = self._dependents[name]
         first, *rest = again.parameters
         value = None if other is None else self._as(first, other, values)
-        given = dict(values)
-        for stale in again.definitions & given.keys():
-            del given[stale]
+        for stale in again.definitions:
+            values.pop(stale, None)
         if value is None:
-            return self._drawn(given, again.parameters)
-        return self._drawn({**given, name: value}, rest)
+            self._draw(values, again.parameters)
+        else:
+            values[name] = value
+            self._draw(values, rest)
 
     def _as(self, parameter: Variable, other: Expr, values: _Values) -> int | None:
         """The value of `other` if the parameter may have it."""
         value = self._evaluated(other).value(values, False)
-        sample = Sample(values)
-        if isinstance(value, bool | list) or value < _end(parameter.low, sample, value):
+        if isinstance(value, bool | list) or value < _end(parameter.low, values.seen, value):
             return None
-        return value if value <= _end(parameter.high, sample, value) else None
+        return value if value <= _end(parameter.high, values.seen, value) else None
 
-    def _drawn(self, given: Mapping[str, Value], parameters: Iterable[Variable]) -> _Values:
-        values = _Values(given)
-        values.definitions = self._definitions
-        drawn = Sample(values)  # sees each value as soon as it is there
+    def _draw(self, values: _Values, parameters: Iterable[Variable]) -> None:
         for parameter in parameters:
-            values[parameter.name] = draw_value(parameter, drawn, self.source)
-        return values
+            values[parameter.name] = draw_value(parameter, values.seen, self.source)
 
     def _complete(self, values: _Values) -> Sample:
         """All values, those of definitions that nobody looked up too."""
@@ -220,9 +270,6 @@ class ConfigurationDrawer:
         """The parameters and definitions under an expression."""
         names = free_names(node)
         return names.union(*(self._rests_on.get(name, frozenset()) for name in names))
-
-    def _parameters(self, condition: Expr) -> frozenset[str]:
-        return self._under(condition) & self._dependents.keys()
 
     def _under_range(self, variable: Variable) -> frozenset[str]:
         ends = [end for end in (variable.low, variable.high) if end is not None]
@@ -249,6 +296,10 @@ class ConfigurationDrawer:
         parameters = [each for each in self._variables if each.name in behind] if behind else []
         stale = frozenset[str]().union(*(self._resting.get(name, ()) for name in names))
         return _Dependents((first, *parameters), stale, frozenset(names))
+
+
+def _broken(conditions: Iterable[_Condition], values: _Values) -> frozenset[_Condition]:
+    return frozenset(each for each in conditions if each.broken(values))
 
 
 def _users(uses: Iterable[tuple[str, frozenset[str]]]) -> Mapping[str, set[str]]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from ullage.bound.branches import Branch, Stated, first_that_applies, largest
 from ullage.bound.canonical import canonical, distribute
 from ullage.bound.eliminate import Eliminator, chained
-from ullage.bound.search import Search
 from ullage.bound.steps import Step
 from ullage.expr.tree import Call, Conditional, Expr, negation
 
@@ -44,7 +43,7 @@ class SoundStep:
                     [(then, (*cases, condition)), (otherwise, (*cases, negation(condition)))],
                 )
             case _:
-                return self._search(cases).prove(extent, self.formula)
+                return self.eliminator.search_in(cases).prove(extent, self.formula)
 
     def _all(
         self, rule: str, extent: Expr, parts: list[tuple[Expr, tuple[Expr, ...]]]
@@ -58,7 +57,7 @@ class SoundStep:
         return Step("cases_left", extent, self.formula, whole)
 
     def _finish(self, branch: Branch) -> Step | None:
-        search = self._search(branch.cases)
+        search = self.eliminator.search_in(branch.cases)
         formula = branch.peak.formula
         direct = search.prove(formula, self.formula)
         if direct is not None:
@@ -69,7 +68,3 @@ class SoundStep:
             if below and last:
                 return chained(branch.extent, [branch.peak.sound, below, last])
         return None
-
-    def _search(self, cases: tuple[Expr, ...]) -> Search:
-        base = self.eliminator.search
-        return base if not cases else Search(base.oracle, (*base.given, *cases))

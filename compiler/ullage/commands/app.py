@@ -165,6 +165,20 @@ def error(
     _finish(lambda: command.run(code, chosen), chosen)
 
 
+@app.command(name="build-kernels", short_help="Build the CUDA kernels of generated packages.")
+def build_kernels(
+    folder: Annotated[Path, typer.Argument(metavar="OUT", help="Folder that was compiled into.")],
+    architectures: Annotated[
+        list[str] | None,
+        typer.Option("--arch", metavar="CAPABILITY", help="Such as 9.0; repeatable."),
+    ] = None,
+) -> None:
+    """Build the kernels below OUT ahead of time, for the devices that are here if none is named."""
+    from ullage.commands import build_kernels as command
+
+    _finish(lambda: command.run(folder, tuple(architectures or ())), Format.TEXT)
+
+
 @app.command(
     short_help="Serve a small model through the generated code.",
     add_help_option=False,

@@ -145,12 +145,19 @@ def _built(
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """Without looking for garbage: trees and proofs are kept to the end, and have no cycles."""
+    """Without looking for garbage: trees and proofs are kept to the end, and have no cycles.
+
+    Nor are they looked at when the process ends; another compilation in it tidies up first.
+    """
     collecting = gc.isenabled()
+    if gc.get_freeze_count():
+        gc.unfreeze()
+        gc.collect()
     gc.disable()
     try:
         yield
     finally:
+        gc.freeze()
         if collecting:
             gc.enable()
 

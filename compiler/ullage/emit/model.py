@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from ullage.analysis import Analysis
 from ullage.bound.capacities import Capacity
@@ -21,6 +22,9 @@ from ullage.plan.model import Dimension, PlannedRunner, PlannedSlot
 from ullage.prove.proof import Proof
 from ullage.spec.chains import chain_of, serving_by_mode
 from ullage.spec.model import Axis, Carried, Mode, Parameter, Runner, Slot, Spec, Transform
+
+if TYPE_CHECKING:
+    from ullage.emit.scope import Scope
 
 FIELDS_RESERVED = (
     *("allocate", "arenas", "has_padding", "layout", "live", "mode", "of", "padded", "regions"),
@@ -244,6 +248,7 @@ class RunnerModel:
         reserved = (*FIELDS_RESERVED, *extents, *(f"live_{name}" for name in extents))
         self._fields = Names(fields, reserved)
         self._of_batch: dict[Expr, Expr] = {}
+        self.scopes: dict[str, Scope] = {}
 
     def unfold(self, expr: Expr) -> Expr:
         """`expr`, of this worker, with definitions that change while serving written out."""

@@ -16,6 +16,7 @@ GENERATED_CODE_VERSION: Final = 5
 
 STANDARD: Final[Mapping[str, str]] = {
     "AbstractContextManager": "contextlib",
+    "ClassVar": "typing",
     "Enum": "enum",
     "Final": "typing",
     "Generic": "typing",
@@ -23,6 +24,7 @@ STANDARD: Final[Mapping[str, str]] = {
     "Hashable": "collections.abc",
     "Iterable": "collections.abc",
     "Mapping": "collections.abc",
+    "MappingProxyType": "types",
     "NamedTuple": "typing",
     "Protocol": "typing",
     "Sequence": "collections.abc",
@@ -61,7 +63,6 @@ RUNTIME: Final[Mapping[str, str]] = {
     "SharedArena": "arena_regions",
     "SingleRank": "ranks",
     "SlotShape": "arena",
-    "TorchWriter": "torch_writer",
     "UllageRuntimeError": "errors",
     "SlotViews": "views",
     "align_up": "integers",
@@ -90,6 +91,7 @@ RUNTIME: Final[Mapping[str, str]] = {
     "unknown_mode": "checks",
     "values_of": "checks",
     "whole_number": "checks",
+    "writer_for": "cuda.writer",
 }
 IMPORTED: Final = (*STANDARD, *THIRD_PARTY, *RUNTIME)
 """Names that generated modules import, and that nothing of a spec may be called."""

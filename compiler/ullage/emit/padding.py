@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from ullage.emit.model import RunnerModel
 from ullage.emit.names import distinct
@@ -356,5 +358,7 @@ def _serving_arguments(scope: Scope, text: str) -> Iterator[str]:
 
 def mentions(text: str, name: str) -> bool:
     """Whether `name` stands in the source text as a name of its own."""
-    words = "".join(c if c.isalnum() or c in "_." else " " for c in text).split()
-    return name in words
+    return name in _WORD.findall(text)
+
+
+_WORD: Final = re.compile(r"[\w.]+")

@@ -20,10 +20,15 @@ ROLES: tuple[DeviceRole, ...] = ("compute", "host")
 
 @dataclass(frozen=True, slots=True)
 class SlotView:
-    """One slot: its field, and how it is placed in an arena."""
+    """One slot: its field, and how it is placed in an arena.
+
+    `field` and `source` are literals: of its own field, and of that of the live batch, if any.
+    """
 
     place: str
     name: str
+    field: str
+    source: str
     key: str
     annotation: str
     doc: str
@@ -106,9 +111,12 @@ class RegistryEmitter:
         guarded = slot.guard != TRUE
         shape = tuple_of(self._capacity(runner, each) for each in slot.dimensions)
         spelled = ", ".join(spell(self.engine.by_axes(each.extent)) for each in slot.dimensions)
+        source = slot.source
         return SlotView(
             comment(slot.place.short, 4),
             name,
+            literal(name),
+            "" if source is None else literal(self.engine.live_field(source).name),
             literal(slot.name),
             "Tensor | None" if guarded else "Tensor",
             docstring((sentence(f"[{spelled}]: {slot.doc or slot.name}"),)),

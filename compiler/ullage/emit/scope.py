@@ -51,7 +51,13 @@ class Scope:
 
 
 def scope_of(runner: RunnerModel, mode: Mode) -> Scope:
-    """The scope of one mode of one runner."""
+    """The scope of one mode of one runner, the same one each time."""
+    if mode.name not in runner.scopes:
+        runner.scopes[mode.name] = _scope_of(runner, mode)
+    return runner.scopes[mode.name]
+
+
+def _scope_of(runner: RunnerModel, mode: Mode) -> Scope:
     engine = runner.engine
     serving = runner.serving
     if serving:

@@ -66,7 +66,7 @@ class Environment:
 
     def binding(self, values: Mapping[str, Value]) -> Environment:
         """The same environment where some names have other values."""
-        return replace(self, values={**self.values, **values}, known=None)
+        return Environment({**self.values, **values}, self.requests, self.peers, self.upper)
 
     def each_request(self) -> list[Environment]:
         """One environment for each request, where per-request names are that request's values."""
@@ -83,7 +83,9 @@ class Environment:
         """One environment for each rank of the group, this one first."""
         group = (self, *self.peers)
         return [
-            replace(member, peers=group[:index] + group[index + 1 :], known=None)
+            Environment(
+                member.values, member.requests, group[:index] + group[index + 1 :], member.upper
+            )
             for index, member in enumerate(group)
         ]
 
@@ -199,7 +201,12 @@ def _integer(expr: Expr) -> Evaluator[int]:
     value = evaluator(expr)
     if isinstance(expr, Integer | Enumerant | Binary | Call | Over):
         return cast("Evaluator[int]", value)  # nothing else can come out
-    return lambda environment: _checked_integer(value(environment))
+
+    def integer(environment: Environment) -> int:
+        found = value(environment)
+        return found if type(found) is int else _checked_integer(found)
+
+    return integer
 
 
 def _checked_integer(value: Result) -> int:
@@ -276,9 +283,15 @@ def _comparison(
 
 
 def _logical(junction: Junction, operands: Sequence[Evaluator[bool]]) -> Evaluator[bool]:
-    if junction == "and":
-        return lambda environment: all(operand(environment) for operand in operands)
-    return lambda environment: any(operand(environment) for operand in operands)
+    decisive = junction == "or"
+
+    def joined(environment: Environment) -> bool:
+        for operand in operands:
+            if operand(environment) is decisive:
+                return decisive
+        return not decisive
+
+    return joined
 
 
 def _choice(

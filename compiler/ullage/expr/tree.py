@@ -7,9 +7,9 @@ structure; the place where a node was written takes no part in equality.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from ullage.place import BUILT_IN, Place
 
@@ -38,8 +38,14 @@ class _Node(_Remembered):
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        if type(self) is not type(other) or hash(self) != hash(other):
+        if type(self) is not type(other):
             return False
+        try:
+            if self._hash != other._hash:
+                return False
+        except AttributeError:  # one of them is compared for the first time
+            if hash(self) != hash(other):
+                return False
         mine, others = self._parts, other._parts
         if mine is not others:
             if mine != others:
@@ -204,25 +210,31 @@ FALSE = Boolean(False)
 
 def children(node: Expr) -> tuple[Expr, ...]:
     """The direct subexpressions, in the order they are written."""
-    match node:
-        case Binary(left=left, right=right) | Comparison(left=left, right=right):
-            return (left, right)
-        case Logical(operands=operands):
-            return operands
-        case Not(operand=operand) | Over(operand=operand):
-            return (operand,)
-        case Conditional(condition, then, otherwise):
-            return (condition, then, otherwise)
-        case Call(arguments=arguments):
-            return arguments
-        case Progression(first, end, step):
-            return (first, end, step)
-        case ListOf(elements=elements):
-            return elements
-        case Comprehension(element=element, source=source, condition=condition):
-            return (element, source) if condition is None else (element, source, condition)
-        case _:
-            return ()
+    return _CHILDREN[type(node)](node)
+
+
+def _of_comprehension(node: Comprehension) -> tuple[Expr, ...]:
+    within = (node.element, node.source)
+    return within if node.condition is None else (*within, node.condition)
+
+
+# By type, and not by patterns, of which leaves would try them all: nothing is called more often.
+_CHILDREN: Mapping[type[Expr], Callable[[Any], tuple[Expr, ...]]] = {
+    Integer: lambda node: (),
+    Boolean: lambda node: (),
+    Enumerant: lambda node: (),
+    Name: lambda node: (),
+    Binary: lambda node: (node.left, node.right),
+    Comparison: lambda node: (node.left, node.right),
+    Logical: lambda node: node.operands,
+    Not: lambda node: (node.operand,),
+    Over: lambda node: (node.operand,),
+    Conditional: lambda node: (node.condition, node.then, node.otherwise),
+    Call: lambda node: node.arguments,
+    Progression: lambda node: (node.first, node.end, node.step),
+    ListOf: lambda node: node.elements,
+    Comprehension: _of_comprehension,
+}
 
 
 def rebuild(node: Expr, parts: tuple[Expr, ...]) -> Expr:

@@ -52,6 +52,7 @@ class Claims:
         self._examples = Examples(resolved, solver)
         self._axes = tuple(axis.name for axis in resolved.spec.axes)
         self._brought = tuple(each for each in self._axes if each in resolved.brought_axes)
+        self._of_modes: dict[int, tuple[ModeProblem, Intervals]] = {}
 
     def inside(self, value: Expr, bounds: Bounds) -> Expr:
         """The claim that a value lies in a range, without the parts that intervals settle."""
@@ -119,15 +120,9 @@ class Claims:
 
     def _unsettled(self, claim: Expr, mode: ModeProblem) -> Expr:
         """The claim without what the intervals of the mode's batches settle."""
-        known: dict[str, Interval] = {}
-        for live in mode.live:
-            intervals = self.intervals.knowing(known)
-            known[live.name] = Interval(intervals.of(live.low).low, intervals.of(live.high).high)
-        intervals = self.intervals.knowing(known)
-        for name, extent in self._values(mode).items():
-            least, most = intervals.of(extent).low, intervals.of(extent).high
-            known[name] = Interval(max(0, least or 0), most)  # no extent is negative
-        intervals = self.intervals.knowing(known)
+        if id(mode) not in self._of_modes:
+            self._of_modes[id(mode)] = mode, self._intervals(mode)
+        _, intervals = self._of_modes[id(mode)]
 
         def is_settled(part: Expr) -> bool:
             match part:
@@ -137,6 +132,18 @@ class Claims:
                     return False
 
         return conjunction(*(each for each in conjuncts(claim) if not is_settled(each)))
+
+    def _intervals(self, mode: ModeProblem) -> Intervals:
+        """Bounds of the live variables of a mode and of its extents."""
+        known: dict[str, Interval] = {}
+        for live in mode.live:
+            intervals = self.intervals.knowing(known)
+            known[live.name] = Interval(intervals.of(live.low).low, intervals.of(live.high).high)
+        intervals = self.intervals.knowing(known)
+        for name, extent in self._values(mode).items():
+            least, most = intervals.of(extent).low, intervals.of(extent).high
+            known[name] = Interval(max(0, least or 0), most)  # no extent is negative
+        return self.intervals.knowing(known)
 
     def _shown(self, claim: Expr, given: Sequence[Expr]) -> bool:
         """Whether the claim holds as far as little effort tells; a more exact one follows."""

@@ -7,7 +7,8 @@ and constraints say. What this settles needs no solver.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field
 
 from ullage.bound.problem import Domain, Variable
 from ullage.expr.tree import (
@@ -58,9 +59,15 @@ class Intervals:
             each.name: each for each in self.domain.variables
         }
         self._values = {each.name: each.value for each in self.domain.definitions}
+        self._found: dict[Expr, Interval] = {}
 
     def of(self, node: Expr) -> Interval:
         """Bounds of the value of `node`."""
+        if node not in self._found:
+            self._found[node] = self._of(node)
+        return self._found[node]
+
+    def _of(self, node: Expr) -> Interval:
         match node:
             case Integer(value=value) | Boolean(value=value) | Enumerant(code=value):
                 return Interval(int(value), int(value))
@@ -92,7 +99,9 @@ class Intervals:
 
     def knowing(self, names: Mapping[str, Interval]) -> Intervals:
         """The same, where some other names have bounds as well."""
-        return replace(self, known={**self.known, **names})
+        other = copy(self)
+        other.known, other._found = {**self.known, **names}, {}
+        return other
 
     def _name(self, name: str) -> Interval:
         if name not in self.known:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from ullage.bound.problem import Live, ModeProblem, RunnerProblem
+from ullage.bound.problem import Domain, Live, ModeProblem, RunnerProblem
 from ullage.bound.sampling import ConfigurationDrawer, Sample
 from ullage.expr.evaluate import EvaluationError, evaluate, holding
 from ullage.expr.tree import (
+    TRUE,
     Binary,
     Call,
     Comparison,
@@ -27,6 +29,8 @@ from ullage.expr.tree import (
 from ullage.prove.solver import Solver
 
 SAMPLES_OF_A_MODE = 20
+EXAMPLES = 40
+"""Configurations that show for most conditions that they are possible."""
 TRIES = 60
 SEED = 20
 ENOUGH = 24
@@ -156,14 +160,26 @@ def _limits_by_list(claim: Expr) -> bool:
             return False
 
 
+def examples(domain: Domain) -> Iterator[Sample]:
+    """Some legal configurations of a domain, the same on every run."""
+    drawer = ConfigurationDrawer(domain, random.Random(SEED))
+    for _ in range(EXAMPLES):
+        example = drawer.draw(TRUE)
+        if example is not None:
+            yield example
+
+
 class Oracles:
     """An oracle for each runner, with samples of its modes, made when it is first asked for."""
 
     def __init__(self, solver: Solver) -> None:
         self.solver = solver
         self._source = random.Random(SEED)
-        self._drawer = ConfigurationDrawer(solver.domain, self._source)
         self._made: dict[tuple[str, ...], Oracle] = {}
+
+    @cached_property
+    def _drawer(self) -> ConfigurationDrawer:
+        return ConfigurationDrawer(self.solver.domain, self._source)
 
     def apart(self) -> Oracles:
         """Oracles that do not depend on what else these are asked, and keep what they are asked."""

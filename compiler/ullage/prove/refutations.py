@@ -25,7 +25,11 @@ class Refutations:
     def keep(self, model: Mapping[str, int], booleans: frozenset[str]) -> None:
         """Keep what a model says of integers and of the names that are `booleans`."""
         values = {name: bool(value) if name in booleans else value for name, value in model.items()}
-        self.models.appendleft(Environment(values).remembering())
+        self.add(Environment(values))
+
+    def add(self, example: Environment) -> None:
+        """Keep an example that has a value for each name."""
+        self.models.appendleft(example.remembering())
 
     def refute(self, claim: Expr, given: Sequence[Expr]) -> bool:
         """Whether some model satisfies all that is given and not the claim, with a value each."""

@@ -3,9 +3,9 @@
 A claim is first tried with definitions as opaque names of known sign, then with the definitions
 and constraints that it rests on, then with everything connected to it: most claims need little,
 and non-linear definitions cost much. The first level takes only the assumptions that share names
-with the claim, so that one answer serves wherever the others differ. Only the last level can
-refute. Effort is limited by `rlimit`, a count of z3's own steps, so that a verdict does not depend
-on the machine.
+with the claim, so that one answer serves wherever the others differ; to the same end a proof is
+remembered with the assumptions that z3 needed. Only the last level can refute. Effort is limited
+by `rlimit`, a count of z3's own steps, so that a verdict does not depend on the machine.
 """
 
 from __future__ import annotations
@@ -24,18 +24,21 @@ from ullage.expr.tree import (
     Expr,
     Integer,
     Name,
-    conjunction,
     free_names,
     negation,
 )
 from ullage.prove.encode import Encoder, Terms
 from ullage.prove.refutations import Refutations
 from ullage.prove.signs import is_at_least
+from ullage.prove.standing import StandingSolver, Translated, tell
 
 Answer = Literal["proved", "refuted", "open", "unknown"]
 Level = Literal["opaque", "related", "full"]
 
 RLIMIT: Mapping[Level, int] = {"opaque": 100_000, "related": 100_000, "full": 4_000_000}
+
+QUICK = 10_000
+"""Steps of z3 that a solver is worth which has been asked before: hard claims are easier anew."""
 
 # z3 would take an interrupt for itself, answer unknown, and let the run go on.
 z3.set_param("ctrl_c", False)
@@ -56,16 +59,11 @@ class Verdict:
         return self.answer == "proved"
 
 
-@dataclass(frozen=True, slots=True)
-class _Translated:
-    """What z3 is told of one condition, by z3's own numbers, and the terms of its names."""
-
-    asserted: Mapping[int, z3.BoolRef]
-    names: Mapping[str, z3.ExprRef]
-
-
 class Solver:
-    """One legal domain, and what has been decided about it."""
+    """One legal domain, and what has been decided about it.
+
+    `examples`: legal configurations that were drawn before anything was asked.
+    """
 
     def __init__(self, domain: Domain) -> None:
         self.domain = domain
@@ -80,12 +78,15 @@ class Solver:
         self._proved: dict[Expr, list[frozenset[Expr]]] = {}
         self._open: dict[Level, dict[Expr, list[frozenset[Expr]]]] = {level: {} for level in RLIMIT}
         self._refutations = {level: Refutations() for level in RLIMIT}
-        self._translations: dict[tuple[Expr, bool], _Translated] = {}
+        self._translations: dict[tuple[Expr, bool], Translated] = {}
         self._closures: dict[str, frozenset[str]] = {}
         self._terms: dict[bool, Terms] = {True: {}, False: {}}
-        self._context = z3.Context()  # what z3 answers may depend on all terms of one context
+        self.examples = Refutations()
+        self._context_made: z3.Context | None = None
+        self._standing: dict[Level, StandingSolver] = {}
         self._establish_lower_bounds()
         self._translations.clear()  # made before the lower bounds were known
+        self._standing.clear()
         self._terms = {True: {}, False: {}}
         self._refutations = {level: Refutations() for level in RLIMIT}
 
@@ -100,7 +101,7 @@ class Solver:
         other._open = {level: {} for level in RLIMIT}
         other._refutations = {level: Refutations() for level in RLIMIT}
         other._translations, other._terms = {}, {True: {}, False: {}}
-        other._context = z3.Context()
+        other._context_made, other._standing = None, {}
         return other
 
     def forget(self) -> None:
@@ -112,7 +113,15 @@ class Solver:
         for terms in self._terms.values():
             terms.clear()
         self._refutations.clear()
-        del self._context
+        self._standing.clear()
+        self._context_made = None
+
+    @property
+    def _context(self) -> z3.Context:
+        """What z3 answers may depend on all terms of one context; not all solvers need theirs."""
+        if self._context_made is None:
+            self._context_made = z3.Context()
+        return self._context_made
 
     def proves(self, claim: Expr, given: Sequence[Expr] = ()) -> bool:
         """Whether `claim` holds for every legal configuration (and values) with `given`."""
@@ -133,7 +142,7 @@ class Solver:
         if claim in known or any(needed <= known for needed in self._proved.get(claim, ())):
             return Verdict("proved")
         if self._has_sign(claim, given):
-            self._proved.setdefault(claim, []).append(known)
+            self._remember(claim, known)
             return Verdict("proved")
         levels: tuple[Level, ...] = ("opaque", "related", "full")
         for level in levels[: levels.index(upto) + 1]:
@@ -163,9 +172,10 @@ class Solver:
     def excludes(self, *conditions: Expr) -> bool:
         """Whether no legal configuration (and values) is known to satisfy all conditions.
 
-        A model that was found for other questions often does.
+        An example often does, or a model that was found for other questions.
         """
-        if self._refutations["full"].refute(FALSE, conditions):
+        known = (self.examples, self._refutations["full"])
+        if any(each.refute(FALSE, conditions) for each in known):
             return False
         return self.proves(FALSE, conditions)
 
@@ -189,21 +199,51 @@ class Solver:
     def _ask(
         self, claim: Expr, given: tuple[Expr, ...], level: Level, effort: int | None = None
     ) -> Verdict:
-        refutations = self._refutations[level]
-        if level != "full" and refutations.refute(claim, given):
+        if level != "full" and self._refutations[level].refute(claim, given):
             return Verdict("open")
-        solver, names = self.query((*given, negation(claim)), level)
-        if effort is not None:
-            solver.set("rlimit", min(effort, RLIMIT[level]))
-        answer = solver.check()
+        limit = RLIMIT[level] if effort is None else min(effort, RLIMIT[level])
+        verdict = Verdict("unknown")
+        if level != "full":  # the models that it gives are the better for a solver of its own
+            verdict = self._at_once(claim, given, level, min(limit, QUICK))
+        if verdict.answer == "unknown" and (level == "full" or limit > QUICK):
+            verdict = self._anew(claim, given, level, limit)
+        return verdict
+
+    def _at_once(self, claim: Expr, given: tuple[Expr, ...], level: Level, effort: int) -> Verdict:
+        """The verdict of a solver that has most of what is given from earlier questions."""
+        conditions = self._told((*given, negation(claim)), level)
+        if level not in self._standing:
+            self._standing[level] = StandingSolver(self._context)
+        standing = self._standing[level]
+        answer = standing.check(conditions, effort)
         if answer == z3.unsat:
-            self._proved.setdefault(claim, []).append(frozenset(given))
+            self._remember(claim, standing.needed().intersection(given))
             return Verdict("proved")
         if answer == z3.unknown:
             return Verdict("unknown")
-        model = read_model(solver.model(), names)
-        refutations.keep(model, self.booleans)
+        return self._failed(level, standing.model(), _names(conditions.values()))
+
+    def _anew(self, claim: Expr, given: tuple[Expr, ...], level: Level, effort: int) -> Verdict:
+        """The verdict of a solver that is asked nothing else."""
+        solver, names = self.query((*given, negation(claim)), level)
+        solver.set("rlimit", effort)
+        answer = solver.check()
+        if answer == z3.unsat:
+            self._remember(claim, frozenset(given))
+            return Verdict("proved")
+        if answer == z3.unknown:
+            return Verdict("unknown")
+        return self._failed(level, solver.model(), names)
+
+    def _failed(self, level: Level, found: z3.ModelRef, names: Mapping[str, z3.ExprRef]) -> Verdict:
+        """The verdict where a model satisfies what is given and not the claim."""
+        model = read_model(found, names)
+        self._refutations[level].keep(model, self.booleans)
         return Verdict("refuted", model) if level == "full" else Verdict("open")
+
+    def _remember(self, claim: Expr, needed: frozenset[Expr]) -> None:
+        """Keep that a claim follows from what was needed, whatever else is given."""
+        self._proved.setdefault(claim, []).append(needed)
 
     def query(
         self, conditions: Sequence[Expr], level: Level = "full"
@@ -212,16 +252,21 @@ class Solver:
 
         Also the z3 terms of all names, for reading a model.
         """
-        wanted = [*conditions, *self._constraints(conjunction(*conditions), level)]
-        translated = [self._translated(each, level) for each in wanted]
-        asserted = {key: term for each in translated for key, term in each.asserted.items()}
+        told = self._told(conditions, level)
         solver = z3.SimpleSolver(self._context)
         solver.set("rlimit", RLIMIT[level])
-        for term in asserted.values():  # `add` would look up the sort of each, at some cost
-            z3.Z3_solver_assert(solver.ctx.ref(), solver.solver, term.as_ast())
-        return solver, {name: term for each in translated for name, term in each.names.items()}
+        axioms = {key: term for each in told.values() for key, term in each.axioms.items()}
+        for term in (*(each.term for each in told.values()), *axioms.values()):
+            tell(solver, term)
+        return solver, _names(told.values())
 
-    def _translated(self, condition: Expr, level: Level) -> _Translated:
+    def _told(self, conditions: Sequence[Expr], level: Level) -> Mapping[Expr, Translated]:
+        """What a level tells z3 of some conditions: the first last, which change most often."""
+        constraints = self._constraints(frozenset().union(*map(free_names, conditions)), level)
+        *given, claim = conditions
+        return {each: self._translated(each, level) for each in (*given, *constraints, claim)}
+
+    def _translated(self, condition: Expr, level: Level) -> Translated:
         """One condition for z3, remembered: the same ones come in most queries."""
         opaque = level == "opaque"
         key = (condition, opaque)
@@ -235,16 +280,17 @@ class Solver:
                 shared=self._terms[opaque],
                 context=self._context,
             )
-            parts = (encoder.boolean(condition), *encoder.axioms)
-            asserted = {part.get_id(): part for part in parts}
-            self._translations[key] = _Translated(asserted, encoder.names)
+            term = encoder.boolean(condition)
+            axioms = {part.get_id(): part for part in encoder.axioms}
+            self._translations[key] = Translated(term, axioms, encoder.names)
         return self._translations[key]
 
-    def _constraints(self, condition: Expr, level: Level) -> list[Expr]:
+    def _constraints(self, names: frozenset[str], level: Level) -> list[Expr]:
+        """What `level` takes in of what holds of every legal configuration with these names."""
         if level == "opaque":
             return []
         constraints = [constraint.that for constraint in self.domain.constraints]
-        known = self.closure(free_names(condition))
+        known = self.closure(names)
         if level == "related":
             return [each for each in constraints if free_names(each) <= known]
         chosen: list[Expr] = []
@@ -306,6 +352,10 @@ def _relevant(claim: Expr, given: Sequence[Expr]) -> tuple[Expr, ...]:
         chosen.update(more)
         known = known.union(*(free_names(each) for each in more))
     return tuple(each for each in given if each in chosen)
+
+
+def _names(told: Iterable[Translated]) -> dict[str, z3.ExprRef]:
+    return {name: term for each in told for name, term in each.names.items()}
 
 
 def read_model(model: z3.ModelRef, names: Mapping[str, z3.ExprRef]) -> dict[str, int]:

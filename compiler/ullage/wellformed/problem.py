@@ -101,9 +101,11 @@ class _Checker:
             return  # most rest on no constraint, and a solver for each position costs much
         solver = self._solver(use.before)
         verdict = solver.decide(use.claim, use.reached.conditions)
+        if verdict.proved:
+            return
         subject = with_labels(spell(use.subject), use.reached.live)
         key = (use.place, use.code, subject)
-        if verdict.proved or key in self.seen:
+        if key in self.seen:
             return
         self.seen.add(key)
         hint = None if verdict.model is None else self._example(use, solver)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Final
 
 from ullage.diagnostics.diagnostic import Collector
@@ -16,9 +16,9 @@ UNNAMED: Final = "U611"
 def check_readers(resolved: ResolvedSpec, collector: Collector) -> None:
     """Warn of a reader of padded rows that a runner may have forgotten."""
     for runner in resolved.spec.runners:
-        named = readers_named(runner)
+        named, owned = readers_named(runner), frozenset(runner.slots)
         for reader in resolved.spec.readers:
-            read = next(_padded(reader, runner), None)
+            read = next(_padded(reader, owned), None)
             if read is None or reader.name in named or not _meets(reader, runner, resolved):
                 continue
             message = (
@@ -30,9 +30,9 @@ def check_readers(resolved: ResolvedSpec, collector: Collector) -> None:
             collector.warn(UNNAMED, message, runner.place, hint=hint, related=related)
 
 
-def _padded(reader: Reader, runner: Runner) -> Iterator[Read]:
-    """What the reader reads of padded rows in slots of the runner."""
-    return (read for read in reader.reads if read.rows == "padded" and read.slot in runner.slots)
+def _padded(reader: Reader, slots: Set[str]) -> Iterator[Read]:
+    """What the reader reads of padded rows in some slots."""
+    return (read for read in reader.reads if read.rows == "padded" and read.slot in slots)
 
 
 def _meets(reader: Reader, runner: Runner, resolved: ResolvedSpec) -> bool:

@@ -157,7 +157,7 @@ _CATEGORIES: Final[Mapping[Mode, str]] = {
     Mode.TARGET_VERIFY: "target_verify",
 }
 _FAMILIES: Final[Mapping[Mode, tuple[str, ...]]] = {
-    Mode.ADAPTIVE_DRAFT_EXTEND: ("extending",),
+    Mode.ADAPTIVE_DRAFT_EXTEND: ("extending", "lengthening"),
     Mode.ADAPTIVE_VERIFY: ("extending", "replaying"),
     Mode.CAPTURE: ("capturing", "replaying"),
     Mode.CAPTURE_BLOCK: ("capturing", "block_drafting"),
@@ -167,23 +167,23 @@ _FAMILIES: Final[Mapping[Mode, tuple[str, ...]]] = {
     Mode.CAPTURE_MULTI_LAYER: ("capturing", "catching_up"),
     Mode.CAPTURE_PREFILL: ("capturing", "prefilling"),
     Mode.DECODE: ("decoding", "replaying"),
-    Mode.DECODE_BESIDE_EXTEND: ("extending",),
+    Mode.DECODE_BESIDE_EXTEND: ("extending", "lengthening"),
     Mode.DFLASH_BLOCK: ("laying_out",),
-    Mode.DFLASH_DRAFT: ("extending", "block_drafting"),
-    Mode.DLLM_EXTEND: ("extending", "replaying"),
-    Mode.DRAFT_EXTEND: ("extending", "catching_up"),
+    Mode.DFLASH_DRAFT: ("extending", "lengthening", "block_drafting"),
+    Mode.DLLM_EXTEND: ("extending", "lengthening", "replaying"),
+    Mode.DRAFT_EXTEND: ("extending", "lengthening", "catching_up"),
     Mode.EAGLE_DRAFT: ("decoding", "drafting"),
-    Mode.EXTEND: ("extending", "prefilling"),
-    Mode.EXTEND_IN_TWO: ("extending",),
+    Mode.EXTEND: ("extending", "lengthening", "prefilling"),
+    Mode.EXTEND_IN_TWO: ("extending", "lengthening"),
     Mode.FROZEN_KV_DRAFT: ("decoding", "frozen_drafting"),
     Mode.IDLE: ("idling", "replaying"),
-    Mode.IDLE_BESIDE_EXTEND: ("extending",),
+    Mode.IDLE_BESIDE_EXTEND: ("extending", "lengthening"),
     Mode.IDLE_IN_CATCH_UP: ("idling", "catching_up"),
     Mode.IDLE_IN_DRAFT: ("idling", "drafting"),
     Mode.IDLE_IN_FROZEN_DRAFT: ("idling", "frozen_drafting"),
-    Mode.MIXED: ("extending", "prefilling"),
+    Mode.MIXED: ("extending", "lengthening", "prefilling"),
     Mode.NGRAM_DRAFT: ("proposing",),
-    Mode.SPLIT_PREFILL: ("extending",),
+    Mode.SPLIT_PREFILL: ("extending", "lengthening"),
     Mode.TARGET_VERIFY: ("extending", "replaying"),
 }
 
@@ -274,18 +274,17 @@ class LiveBatch:
         the host; [requests], int32 or int64: tokens of each sequence; optional in every mode but
         ngram_draft.
     extend_seq_lens: [requests], int32 or int64: new tokens of each request; [requests], int64 or
-        int32: new tokens of each request; needed in adaptive_draft_extend, adaptive_verify,
-        decode_beside_extend, dflash_draft, dllm_extend, draft_extend, extend, extend_in_two, mixed,
-        split_prefill, target_verify; optional in capture_draft_extend, capture_multi_layer,
-        capture_prefill.
+        int32: new tokens of each request; needed in adaptive_draft_extend, decode_beside_extend,
+        dflash_draft, dllm_extend, draft_extend, extend, extend_in_two, mixed, split_prefill;
+        optional in capture_draft_extend, capture_multi_layer, capture_prefill.
     extend_prefix_lens: [requests], int32 or int64: tokens already in the pool; [requests], int64 or
-        int32: tokens already in the pool; needed in adaptive_draft_extend, adaptive_verify,
-        decode_beside_extend, dflash_draft, dllm_extend, draft_extend, extend, extend_in_two, mixed,
-        split_prefill, target_verify; optional in capture_prefill.
+        int32: tokens already in the pool; needed in adaptive_draft_extend, decode_beside_extend,
+        dflash_draft, dllm_extend, draft_extend, extend, extend_in_two, mixed, split_prefill;
+        optional in capture_prefill.
     extend_start_loc: [requests], int32 or int64: first token of each request; [requests], int64 or
-        int32: first token of each request; optional in every mode but capture, capture_block,
-        capture_draft, capture_draft_extend, capture_frozen, decode, dflash_block, eagle_draft,
-        frozen_kv_draft, ngram_draft.
+        int32: first token of each request; optional in adaptive_draft_extend, capture_multi_layer,
+        capture_prefill, decode_beside_extend, dflash_draft, dllm_extend, draft_extend, extend,
+        extend_in_two, mixed, split_prefill.
     encoder_lens: [requests], int32 or int64: positions of the encoder for each request; optional in
         every mode but capture_block, capture_draft, capture_draft_extend, capture_frozen,
         capture_multi_layer, capture_prefill, dflash_block, ngram_draft.
@@ -433,27 +432,26 @@ class LiveBatch:
     # specs/sglang/slots.yaml:256
     extend_seq_lens: Tensor | None = None
     """[requests], int32 or int64: new tokens of each request; [requests], int64 or int32: new
-    tokens of each request; needed in adaptive_draft_extend, adaptive_verify,
-    decode_beside_extend, dflash_draft, dllm_extend, draft_extend, extend, extend_in_two,
-    mixed, split_prefill, target_verify; optional in capture_draft_extend,
-    capture_multi_layer, capture_prefill.
+    tokens of each request; needed in adaptive_draft_extend, decode_beside_extend,
+    dflash_draft, dllm_extend, draft_extend, extend, extend_in_two, mixed, split_prefill;
+    optional in capture_draft_extend, capture_multi_layer, capture_prefill.
     """
     # specs/sglang/slots.yaml:30
     # specs/sglang/slots.yaml:259
     extend_prefix_lens: Tensor | None = None
     """[requests], int32 or int64: tokens already in the pool; [requests], int64 or int32: tokens
-    already in the pool; needed in adaptive_draft_extend, adaptive_verify,
-    decode_beside_extend, dflash_draft, dllm_extend, draft_extend, extend, extend_in_two,
-    mixed, split_prefill, target_verify; optional in capture_prefill.
+    already in the pool; needed in adaptive_draft_extend, decode_beside_extend, dflash_draft,
+    dllm_extend, draft_extend, extend, extend_in_two, mixed, split_prefill; optional in
+    capture_prefill.
     """
     # specs/sglang/slots.yaml:33
     # specs/sglang/slots.yaml:172
     # specs/sglang/slots.yaml:262
     extend_start_loc: Tensor | None = None
     """[requests], int32 or int64: first token of each request; [requests], int64 or int32: first
-    token of each request; optional in every mode but capture, capture_block, capture_draft,
-    capture_draft_extend, capture_frozen, decode, dflash_block, eagle_draft, frozen_kv_draft,
-    ngram_draft.
+    token of each request; optional in adaptive_draft_extend, capture_multi_layer,
+    capture_prefill, decode_beside_extend, dflash_draft, dllm_extend, draft_extend, extend,
+    extend_in_two, mixed, split_prefill.
     """
     # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None = None
@@ -629,7 +627,7 @@ class LiveBatch:
     """[requests], int32 or int64: after how many tokens the state is kept; optional in
     capture_prefill, extend, mixed.
     """
-    # specs/sglang/engine.yaml:119
+    # specs/sglang/engine.yaml:120
     adaptive_draft_tokens: int | None = None
     """Draft tokens of each request in the round; None for the configured value."""
 
@@ -1872,21 +1870,18 @@ class EagerTargetBatch(LoadedBatch):
     """[requests], int64 on the host: the same on the host."""
     # specs/sglang/slots.yaml:27
     extend_seq_lens: Tensor | None = None
-    """[requests], int32: new tokens of each request; loaded in adaptive_verify,
-    decode_beside_extend, dllm_extend, extend, extend_in_two, idle_beside_extend, mixed,
-    split_prefill, target_verify.
+    """[requests], int32: new tokens of each request; loaded in decode_beside_extend,
+    dllm_extend, extend, extend_in_two, idle_beside_extend, mixed, split_prefill.
     """
     # specs/sglang/slots.yaml:30
     extend_prefix_lens: Tensor | None = None
-    """[requests], int32: tokens already in the pool; loaded in adaptive_verify,
-    decode_beside_extend, dllm_extend, extend, extend_in_two, idle_beside_extend, mixed,
-    split_prefill, target_verify.
+    """[requests], int32: tokens already in the pool; loaded in decode_beside_extend,
+    dllm_extend, extend, extend_in_two, idle_beside_extend, mixed, split_prefill.
     """
     # specs/sglang/slots.yaml:33
     extend_start_loc: Tensor | None = None
-    """[requests], int32: first token of each request; loaded in adaptive_verify,
-    decode_beside_extend, dllm_extend, extend, extend_in_two, idle_beside_extend, mixed,
-    split_prefill, target_verify.
+    """[requests], int32: first token of each request; loaded in decode_beside_extend,
+    dllm_extend, extend, extend_in_two, idle_beside_extend, mixed, split_prefill.
     """
     # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None = None

@@ -460,18 +460,12 @@ class EagerTargetCapacities:
     """
     # specs/sglang/slots.yaml:27
     extend_seq_lens_0: int
-    """Bound by adaptive_verify, decode_beside_extend, dllm_extend, extend, target_verify;
-    proved: sound and tight.
+    """Bound by decode_beside_extend, dllm_extend, extend; proved: sound and tight.
 
-    Formula: max(max_running_requests if adaptive or not speculative and not dllm and
-    require_mlp_sync else (align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size),
-    cp_align) // dllm_block_size if require_mlp_sync else max_running_requests) if dllm else
-    (align_up(align_up(max_running_requests * speculative_num_draft_tokens, attn_tp_size), cp_align)
-    // speculative_num_draft_tokens if require_mlp_sync else max_running_requests) if speculative
-    and not adaptive else 0, 0 if dllm else min(max_running_requests, prefill_limit_target)).
-
-    Attained in adaptive_verify by adaptive_draft_tokens@serving =
-    min(speculative_adaptive_candidates), requests = max_running_requests.
+    Formula: max(max_running_requests if not speculative and not dllm and require_mlp_sync else
+    (align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size), cp_align) //
+    dllm_block_size if require_mlp_sync else max_running_requests) if dllm else 0, 0 if dllm else
+    min(max_running_requests, prefill_limit_target)).
 
     Attained in decode_beside_extend by requests = max_running_requests.
 
@@ -479,8 +473,6 @@ class EagerTargetCapacities:
 
     Attained in extend by requests = min(max_running_requests, prefill_limit_target), tokens =
     min(max_running_requests, prefill_limit_target).
-
-    Attained in target_verify by requests = max_running_requests.
     """
 
     @classmethod
@@ -562,8 +554,7 @@ class EagerTargetCapacities:
         )
         extend_seq_lens_0 = max(
             config.max_running_requests
-            if config.adaptive
-            or (not config.speculative and not config.dllm and config.require_mlp_sync)
+            if not config.speculative and not config.dllm and config.require_mlp_sync
             else (
                 align_up(
                     align_up(
@@ -576,19 +567,6 @@ class EagerTargetCapacities:
                 else config.max_running_requests
             )
             if config.dllm
-            else (
-                align_up(
-                    align_up(
-                        config.max_running_requests * present(config.speculative_num_draft_tokens),
-                        config.attn_tp_size,
-                    ),
-                    config.cp_align,
-                )
-                // present(config.speculative_num_draft_tokens)
-                if config.require_mlp_sync
-                else config.max_running_requests
-            )
-            if config.speculative and not config.adaptive
             else 0,
             # extend, specs/sglang/modes/extend.yaml:1
             0 if config.dllm else min(config.max_running_requests, config.prefill_limit_target),

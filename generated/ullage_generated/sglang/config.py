@@ -18,7 +18,7 @@ from ullage_runtime.version import require_generated_code_version
 require_generated_code_version(5, __name__)
 
 
-# specs/sglang/engine.yaml:82
+# specs/sglang/engine.yaml:83
 class CpStrategy(StrEnum):
     """How context parallelism splits a sequence."""
 
@@ -26,7 +26,7 @@ class CpStrategy(StrEnum):
     INTERLEAVE = "interleave"
 
 
-# specs/sglang/engine.yaml:85
+# specs/sglang/engine.yaml:86
 class MoeA2aBackend(StrEnum):
     """Expert all-to-all."""
 
@@ -41,7 +41,7 @@ class MoeA2aBackend(StrEnum):
     PPLX = "pplx"
 
 
-# specs/sglang/engine.yaml:110
+# specs/sglang/engine.yaml:111
 class SpeculativeAlgorithm(StrEnum):
     """How draft tokens are proposed."""
 
@@ -52,7 +52,7 @@ class SpeculativeAlgorithm(StrEnum):
     NGRAM = "ngram"
 
 
-# specs/sglang/engine.yaml:140
+# specs/sglang/engine.yaml:141
 class DisaggregationMode(StrEnum):
     """Whether this server only computes prompts or only goes on from them."""
 
@@ -61,7 +61,7 @@ class DisaggregationMode(StrEnum):
     DECODE = "decode"
 
 
-# specs/sglang/engine.yaml:174
+# specs/sglang/engine.yaml:175
 class PrefillGraphBackend(StrEnum):
     """Whether attention stays outside of the graph, breaks it or is a part of it."""
 
@@ -70,7 +70,7 @@ class PrefillGraphBackend(StrEnum):
     FULL = "full"
 
 
-# specs/sglang/engine.yaml:231
+# specs/sglang/engine.yaml:232
 class AttentionBackend(StrEnum):
     """Whose tables are kept between load and replay."""
 
@@ -219,319 +219,319 @@ class Config:
     ngram_embedding: Embeddings of several tokens at once, looked up in a table.
     """
 
-    # specs/sglang/engine.yaml:48
+    # specs/sglang/engine.yaml:49
     max_running_requests: int
     """Most requests of one data-parallel worker at a time, after resolution; in requests; [1,
     65536].
     """
-    # specs/sglang/engine.yaml:51
+    # specs/sglang/engine.yaml:52
     max_total_tokens_target: int
     """Key-value slots of the worker's own pool; of worker target; in tokens; [2, 2147483647]."""
-    # specs/sglang/engine.yaml:51
+    # specs/sglang/engine.yaml:52
     max_total_tokens_draft: int | None = None
     """Key-value slots of the worker's own pool; of worker draft; in tokens; [2, 2147483647];
     None unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:54
+    # specs/sglang/engine.yaml:55
     context_length: int
     """Longest sequence of the model; in tokens; [1, 16777216]."""
-    # specs/sglang/engine.yaml:56
+    # specs/sglang/engine.yaml:57
     chunked_prefill_size: int
     """Most tokens of one prefill chunk; below one switches chunking off; in tokens; [-1,
     1048576].
     """
-    # specs/sglang/engine.yaml:59
+    # specs/sglang/engine.yaml:60
     max_prefill_tokens: int
     """Token budget of one prefill batch; in tokens; [1, 4194304]."""
-    # specs/sglang/engine.yaml:62
+    # specs/sglang/engine.yaml:63
     enable_dynamic_chunking: bool
     """Let pipeline parallelism vary the chunk size."""
-    # specs/sglang/engine.yaml:64
+    # specs/sglang/engine.yaml:65
     enable_mixed_chunk: bool
     """Put running decodes into prefill chunks."""
-    # specs/sglang/engine.yaml:66
+    # specs/sglang/engine.yaml:67
     page_size: int
     """Key-value slots of a page; in tokens/pages; [1, 1024]."""
-    # specs/sglang/engine.yaml:68
+    # specs/sglang/engine.yaml:69
     vocab_size: int
     """Token ids of the model; [2, 16777216]."""
-    # specs/sglang/engine.yaml:70
+    # specs/sglang/engine.yaml:71
     hidden_size: int
     """Width of the residual stream; [1, 131072]."""
-    # specs/sglang/engine.yaml:73
+    # specs/sglang/engine.yaml:74
     tp_size: int
     """Tensor-parallel ranks; [1, 1024]."""
-    # specs/sglang/engine.yaml:74
+    # specs/sglang/engine.yaml:75
     dp_size: int
     """Data-parallel replicas; [1, 1024]."""
-    # specs/sglang/engine.yaml:75
+    # specs/sglang/engine.yaml:76
     attn_dp_size: int
     """Data-parallel ranks of attention; [1, 1024]."""
-    # specs/sglang/engine.yaml:77
+    # specs/sglang/engine.yaml:78
     attn_cp_size: int
     """Context-parallel ranks of attention; [1, 256]."""
-    # specs/sglang/engine.yaml:79
+    # specs/sglang/engine.yaml:80
     pp_size: int
     """Pipeline-parallel stages; [1, 256]."""
-    # specs/sglang/engine.yaml:80
+    # specs/sglang/engine.yaml:81
     ep_size: int
     """Expert-parallel ranks; [1, 1024]."""
-    # specs/sglang/engine.yaml:81
+    # specs/sglang/engine.yaml:82
     enable_dp_attention: bool
     """Split attention by request."""
-    # specs/sglang/engine.yaml:82
+    # specs/sglang/engine.yaml:83
     cp_strategy: CpStrategy
     """How context parallelism splits a sequence."""
-    # specs/sglang/engine.yaml:85
+    # specs/sglang/engine.yaml:86
     moe_a2a_backend: MoeA2aBackend
     """Expert all-to-all."""
-    # specs/sglang/engine.yaml:89
+    # specs/sglang/engine.yaml:90
     moe_dense_tp_size: int
     """Tensor-parallel ranks of dense layers, 0 unset; [0, 1024]."""
-    # specs/sglang/engine.yaml:91
+    # specs/sglang/engine.yaml:92
     enable_dp_lm_head: bool
     """Split the output head by request."""
-    # specs/sglang/engine.yaml:92
+    # specs/sglang/engine.yaml:93
     deepep_v2_pads_alike: bool
     """The switch of deepep_v2 that pads all ranks alike."""
-    # specs/sglang/engine.yaml:93
+    # specs/sglang/engine.yaml:94
     idle_ranks_pad_alike: bool
     """Pad all ranks alike in rounds of prompts in which one has none."""
-    # specs/sglang/engine.yaml:95
+    # specs/sglang/engine.yaml:96
     custom_all_reduce_tokens: int
     """Most tokens of all ranks together that the custom all-reduce takes, 0 without one; in
     tokens; [0, 1048576].
     """
-    # specs/sglang/engine.yaml:98
+    # specs/sglang/engine.yaml:99
     disable_attn_tp_gather: bool
     """Opt out of gathering attention inputs."""
-    # specs/sglang/engine.yaml:99
+    # specs/sglang/engine.yaml:100
     elastic_world_expanded: bool
     """The elastic world has grown."""
-    # specs/sglang/engine.yaml:100
+    # specs/sglang/engine.yaml:101
     mori_receive_bound: bool
     """The receive-bound switch of mori."""
-    # specs/sglang/engine.yaml:101
+    # specs/sglang/engine.yaml:102
     attn_tp_rank: int
     """This rank among the tensor-parallel ones of attention; [0, 1023]."""
-    # specs/sglang/engine.yaml:102
+    # specs/sglang/engine.yaml:103
     latent_attention: bool
     """Keys and values are compressed (MLA), or chosen by an index (DSA)."""
-    # specs/sglang/engine.yaml:104
+    # specs/sglang/engine.yaml:105
     enable_pdmux: bool
     """Prefill and decode share the device on two streams."""
-    # specs/sglang/engine.yaml:106
+    # specs/sglang/engine.yaml:107
     enable_two_batch_overlap: bool
     """Two halves of a batch overlap computing and communicating."""
-    # specs/sglang/engine.yaml:108
+    # specs/sglang/engine.yaml:109
     hip: bool
     """The platform is ROCm."""
-    # specs/sglang/engine.yaml:110
+    # specs/sglang/engine.yaml:111
     speculative_algorithm: SpeculativeAlgorithm
     """How draft tokens are proposed."""
-    # specs/sglang/engine.yaml:113
+    # specs/sglang/engine.yaml:114
     speculative_adaptive: bool | None = None
     """Vary the length of the chain of drafts while serving; None unless speculative."""
-    # specs/sglang/engine.yaml:116
+    # specs/sglang/engine.yaml:117
     speculative_adaptive_candidates: tuple[int, ...] | None = None
     """Draft tokens to choose among: the last token, and 0, 1, 3, 5 or 7 steps of the draft; in
     tokens/requests; each in [1, 65]; None unless adaptive.
     """
-    # specs/sglang/engine.yaml:119
+    # specs/sglang/engine.yaml:120
     adaptive_draft_tokens: int | None = None
     """Draft tokens of each request in the round; in tokens/requests; [1, 65]; None unless
     adaptive.
     """
-    # specs/sglang/engine.yaml:123
+    # specs/sglang/engine.yaml:124
     speculative_num_steps: int | None = None
     """Draft steps before a verify, the most if they vary; in tokens/requests; [0, 64]; None
     unless speculative.
     """
-    # specs/sglang/engine.yaml:127
+    # specs/sglang/engine.yaml:128
     speculative_eagle_topk: int | None = None
     """Branches that a draft step keeps for each request; [1, 64]; None unless speculative."""
-    # specs/sglang/engine.yaml:130
+    # specs/sglang/engine.yaml:131
     speculative_num_draft_tokens: int | None = None
     """Tokens that one verify checks for each request, the most if they vary; in tokens/requests;
     [1, 512]; None unless speculative.
     """
-    # specs/sglang/engine.yaml:134
+    # specs/sglang/engine.yaml:135
     enable_multi_layer_eagle: bool | None = None
     """One draft layer for each step; None unless speculative."""
-    # specs/sglang/engine.yaml:136
+    # specs/sglang/engine.yaml:137
     dllm_block_size: int
     """Block of a diffusion model, 0 for an autoregressive one; in tokens/requests; [0, 1024]."""
-    # specs/sglang/engine.yaml:140
+    # specs/sglang/engine.yaml:141
     disaggregation_mode: DisaggregationMode
     """Whether this server only computes prompts or only goes on from them."""
-    # specs/sglang/engine.yaml:143
+    # specs/sglang/engine.yaml:144
     dllm_input_preparation: bool | None = None
     """Inputs of a diffusion model are prepared from its last states; None unless dllm."""
-    # specs/sglang/engine.yaml:146
+    # specs/sglang/engine.yaml:147
     request_pool_size: int
     """Rows of the request table besides the padding row; more than run where prompts come
     prebuilt; in requests; [1, 262144].
     """
-    # specs/sglang/engine.yaml:150
+    # specs/sglang/engine.yaml:151
     enable_decode_graph: bool
     """Replay captured graphs where each request has a fixed number of tokens."""
-    # specs/sglang/engine.yaml:152
+    # specs/sglang/engine.yaml:153
     disable_cuda_graph_padding: bool | None = None
     """A graph for every number of rows, so that none is padded; None unless enable_decode_graph."""
-    # specs/sglang/engine.yaml:154
+    # specs/sglang/engine.yaml:155
     capture_max_requests: int | None = None
     """Most rows that decode graphs are asked for; the default is that of a device of 80 GB; in
     requests; [1, 65536]; None unless enable_decode_graph.
     """
-    # specs/sglang/engine.yaml:157
+    # specs/sglang/engine.yaml:158
     capture_requests: tuple[int, ...] | None = None
     """Rows that decode graphs are asked for; in requests; each in [1, 65536]; None unless
     enable_decode_graph.
     """
-    # specs/sglang/engine.yaml:172
+    # specs/sglang/engine.yaml:173
     enable_prefill_graph: bool
     """Replay captured graphs for prompts."""
-    # specs/sglang/engine.yaml:174
+    # specs/sglang/engine.yaml:175
     prefill_graph_backend: PrefillGraphBackend | None = None
     """Whether attention stays outside of the graph, breaks it or is a part of it; None unless
     enable_prefill_graph.
     """
-    # specs/sglang/engine.yaml:177
+    # specs/sglang/engine.yaml:178
     capture_max_tokens: int | None = None
     """Most tokens that prefill graphs are asked for; in tokens; [1, 1048576]; None unless
     enable_prefill_graph.
     """
-    # specs/sglang/engine.yaml:180
+    # specs/sglang/engine.yaml:181
     capture_tokens: tuple[int, ...] | None = None
     """Tokens that prefill graphs are asked for; in tokens; each in [1, 1048576]; None unless
     enable_prefill_graph.
     """
-    # specs/sglang/engine.yaml:190
+    # specs/sglang/engine.yaml:191
     full_prefill_max_req: int | None = None
     """Requests of a prefill graph that holds the attention; in requests; [1, 65536]; None unless
     enable_prefill_graph and prefill_graph_backend == full.
     """
-    # specs/sglang/engine.yaml:195
+    # specs/sglang/engine.yaml:196
     disable_chunked_prefix_cache: bool | None = None
     """Prefixes are attended to at once and not in chunks; None unless whole_prefill_graph."""
-    # specs/sglang/engine.yaml:198
+    # specs/sglang/engine.yaml:199
     full_prefill_prefix_chunk_tokens: int | None = None
     """Tokens of all prefixes that a prefill graph attends to at once; in tokens; [1, 1048576];
     None unless whole_prefill_graph.
     """
-    # specs/sglang/engine.yaml:202
+    # specs/sglang/engine.yaml:203
     residual_streams: int
     """Residual streams that a layer mixes into one; [1, 16]."""
-    # specs/sglang/engine.yaml:204
+    # specs/sglang/engine.yaml:205
     is_multimodal: bool
     """The model takes images and the like."""
-    # specs/sglang/engine.yaml:205
+    # specs/sglang/engine.yaml:206
     disable_radix_cache: bool
     """Prefixes are not reused."""
-    # specs/sglang/engine.yaml:206
+    # specs/sglang/engine.yaml:207
     draft_input_size: int | None = None
     """Width of the hidden states that the draft model takes from the target; [1, 1048576]; None
     unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:210
+    # specs/sglang/engine.yaml:211
     mamba_conv_length: int | None = None
     """Shortest convolution state of a draft of several layers, 0 if it has none; in
     tokens/requests; [0, 64]; None unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:213
+    # specs/sglang/engine.yaml:214
     draft_hidden_size: int | None = None
     """Width of the hidden states that draft steps hand on; [1, 1048576]; None unless
     has_draft_worker.
     """
-    # specs/sglang/engine.yaml:216
+    # specs/sglang/engine.yaml:217
     draft_is_eagle3: bool | None = None
     """The draft model joins several layers of the target; None unless has_draft_worker."""
-    # specs/sglang/engine.yaml:218
+    # specs/sglang/engine.yaml:219
     draft_index_topk: int | None = None
     """Places that sparse attention of the draft model hands on to the next step, 0 for none; [0,
     65536]; None unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:221
+    # specs/sglang/engine.yaml:222
     draft_vocab_size: int | None = None
     """Token ids of the draft model; [2, 16777216]; None unless has_draft_worker."""
-    # specs/sglang/engine.yaml:224
+    # specs/sglang/engine.yaml:225
     speculative_use_rejection_sampling: bool | None = None
     """Drafts are sampled and not the most likely; None unless has_draft_worker."""
-    # specs/sglang/engine.yaml:226
+    # specs/sglang/engine.yaml:227
     enable_deterministic_inference: bool
     """The same prompt gives the same tokens beside any other."""
-    # specs/sglang/engine.yaml:228
+    # specs/sglang/engine.yaml:229
     enable_lora: bool
     """Requests may have adapters."""
-    # specs/sglang/engine.yaml:229
+    # specs/sglang/engine.yaml:230
     kv_canary: bool
     """Every key-value slot is checked against its request."""
-    # specs/sglang/engine.yaml:231
+    # specs/sglang/engine.yaml:232
     attention_backend: AttentionBackend
     """Whose tables are kept between load and replay."""
-    # specs/sglang/engine.yaml:235
+    # specs/sglang/engine.yaml:236
     request_table_extra: int
     """Columns of the request table beyond the context, in which drafts have their slots; in
     tokens; [0, 1048576].
     """
-    # specs/sglang/engine.yaml:239
+    # specs/sglang/engine.yaml:240
     sliding_window: int
     """Tokens that layers with a window attend to, 0 if the model has none; in tokens; [0,
     16777216].
     """
-    # specs/sglang/engine.yaml:242
+    # specs/sglang/engine.yaml:243
     attention_heads: int
     """Query heads of this rank; [1, 1024]."""
-    # specs/sglang/engine.yaml:243
+    # specs/sglang/engine.yaml:244
     value_head_size: int
     """Width of a value head; [1, 4096]."""
-    # specs/sglang/engine.yaml:244
+    # specs/sglang/engine.yaml:245
     flashinfer_workspace_bytes: int | None = None
     """What kernels of this backend work in, more for some models and for deterministic
     inference; [1, 17179869184]; None unless attention_backend == flashinfer.
     """
-    # specs/sglang/engine.yaml:247
+    # specs/sglang/engine.yaml:248
     triton_kv_splits: int | None = None
     """Parts in which a sequence is attended to; [1, 256]; None unless attention_backend ==
     triton.
     """
-    # specs/sglang/engine.yaml:250
+    # specs/sglang/engine.yaml:251
     mla_latent_size: int | None = None
     """Width of a latent key, with its rotary part; [1, 4096]; None unless attention_backend ==
     trtllm_mla.
     """
-    # specs/sglang/engine.yaml:253
+    # specs/sglang/engine.yaml:254
     mla_output_size: int | None = None
     """Width of what attention to latent keys puts out; [1, 4096]; None unless attention_backend
     == trtllm_mla.
     """
-    # specs/sglang/engine.yaml:256
+    # specs/sglang/engine.yaml:257
     dsa_pages: bool | None = None
     """Tables hold pages and not tokens; None unless attention_backend == dsa."""
-    # specs/sglang/engine.yaml:258
+    # specs/sglang/engine.yaml:259
     dsa_index_topk: int | None = None
     """Keys that the indexer selects for a token; [1, 1048576]; None unless attention_backend ==
     dsa.
     """
-    # specs/sglang/engine.yaml:261
+    # specs/sglang/engine.yaml:262
     encoder_only_layers: bool
     """Some layers attend to all tokens of a verify, later ones too."""
-    # specs/sglang/engine.yaml:263
+    # specs/sglang/engine.yaml:264
     hybrid_linear: bool
     """Some layers are linear, with a state in place of keys."""
-    # specs/sglang/engine.yaml:266
+    # specs/sglang/engine.yaml:267
     is_encoder_decoder: bool
     """The decoder attends to what an encoder has read."""
-    # specs/sglang/engine.yaml:268
+    # specs/sglang/engine.yaml:269
     max_source_positions: int | None = None
     """Most positions of the encoder; in tokens; [0, 1048576]; None unless is_encoder_decoder."""
-    # specs/sglang/engine.yaml:271
+    # specs/sglang/engine.yaml:272
     mamba_extra_buffer: bool
     """States of linear attention are tracked for prefix reuse."""
-    # specs/sglang/engine.yaml:273
+    # specs/sglang/engine.yaml:274
     mamba_cache_size: int | None = None
     """States that the linear-attention pool holds; [1, 1048576]; None unless mamba_extra_buffer."""
-    # specs/sglang/engine.yaml:276
+    # specs/sglang/engine.yaml:277
     ngram_embedding: bool
     """Embeddings of several tokens at once, looked up in a table."""
 
@@ -632,7 +632,7 @@ class Config:
         Raises ConfigurationError with everything that is wrong.
         """
         defaults = Defaults()
-        # specs/sglang/engine.yaml:51
+        # specs/sglang/engine.yaml:52
         if max_total_tokens_draft is None and (
             speculative_algorithm
             in (
@@ -642,10 +642,10 @@ class Config:
             )
         ):
             max_total_tokens_draft = 800000
-        # specs/sglang/engine.yaml:113
+        # specs/sglang/engine.yaml:114
         if speculative_adaptive is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_adaptive = False
-        # specs/sglang/engine.yaml:116
+        # specs/sglang/engine.yaml:117
         if speculative_adaptive_candidates is None and (
             present(speculative_adaptive)
             if speculative_algorithm != SpeculativeAlgorithm.NONE
@@ -658,14 +658,14 @@ class Config:
                 6,
                 8,
             )
-        # specs/sglang/engine.yaml:119
+        # specs/sglang/engine.yaml:120
         if adaptive_draft_tokens is None and (
             present(speculative_adaptive)
             if speculative_algorithm != SpeculativeAlgorithm.NONE
             else False
         ):
             adaptive_draft_tokens = 4
-        # specs/sglang/engine.yaml:123
+        # specs/sglang/engine.yaml:124
         if speculative_num_steps is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_num_steps = (
                 7
@@ -674,10 +674,10 @@ class Config:
                 if speculative_algorithm == SpeculativeAlgorithm.DFLASH
                 else 3
             )
-        # specs/sglang/engine.yaml:127
+        # specs/sglang/engine.yaml:128
         if speculative_eagle_topk is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_eagle_topk = 1
-        # specs/sglang/engine.yaml:130
+        # specs/sglang/engine.yaml:131
         if speculative_num_draft_tokens is None and (
             speculative_algorithm != SpeculativeAlgorithm.NONE
         ):
@@ -691,30 +691,30 @@ class Config:
                     else 4
                 ),
                 0,
-                "specs/sglang/engine.yaml:130",
+                "specs/sglang/engine.yaml:131",
             )
-        # specs/sglang/engine.yaml:134
+        # specs/sglang/engine.yaml:135
         if enable_multi_layer_eagle is None and (
             speculative_algorithm != SpeculativeAlgorithm.NONE
         ):
             enable_multi_layer_eagle = False
-        # specs/sglang/engine.yaml:143
+        # specs/sglang/engine.yaml:144
         if dllm_input_preparation is None and (dllm_block_size > 0):
             dllm_input_preparation = False
-        # specs/sglang/engine.yaml:146
+        # specs/sglang/engine.yaml:147
         if request_pool_size is None:
             request_pool_size = max(max_running_requests, 1) * (
                 3
                 if disaggregation_mode == DisaggregationMode.DECODE and max_running_requests <= 32
                 else 1
             )
-        # specs/sglang/engine.yaml:152
+        # specs/sglang/engine.yaml:153
         if disable_cuda_graph_padding is None and enable_decode_graph:
             disable_cuda_graph_padding = False
-        # specs/sglang/engine.yaml:154
+        # specs/sglang/engine.yaml:155
         if capture_max_requests is None and enable_decode_graph:
             capture_max_requests = 256 if tp_size < 4 else 512
-        # specs/sglang/engine.yaml:157
+        # specs/sglang/engine.yaml:158
         if capture_requests is None and enable_decode_graph:
             capture_requests = tuple(
                 [*range(1, present(capture_max_requests), 1), present(capture_max_requests)]
@@ -737,13 +737,13 @@ class Config:
                     present(capture_max_requests),
                 ]
             )
-        # specs/sglang/engine.yaml:174
+        # specs/sglang/engine.yaml:175
         if prefill_graph_backend is None and enable_prefill_graph:
             prefill_graph_backend = PrefillGraphBackend.BREAKABLE
-        # specs/sglang/engine.yaml:177
+        # specs/sglang/engine.yaml:178
         if capture_max_tokens is None and enable_prefill_graph:
             capture_max_tokens = chunked_prefill_size if chunked_prefill_size > 0 else 8192
-        # specs/sglang/engine.yaml:180
+        # specs/sglang/engine.yaml:181
         if capture_tokens is None and enable_prefill_graph:
             capture_tokens = (
                 *range(4, min(32, present(capture_max_tokens)) + 1, 4),
@@ -753,24 +753,24 @@ class Config:
                 *range(1280, min(4096, present(capture_max_tokens)) + 1, 256),
                 *range(4608, present(capture_max_tokens) + 1, 512),
             )
-        # specs/sglang/engine.yaml:190
+        # specs/sglang/engine.yaml:191
         if full_prefill_max_req is None and (
             enable_prefill_graph and present(prefill_graph_backend) == PrefillGraphBackend.FULL
         ):
             full_prefill_max_req = min(max(chunked_prefill_size // 512, 1), request_pool_size)
-        # specs/sglang/engine.yaml:195
+        # specs/sglang/engine.yaml:196
         if disable_chunked_prefix_cache is None and (
             enable_prefill_graph and present(prefill_graph_backend) == PrefillGraphBackend.FULL
         ):
             disable_chunked_prefix_cache = False
-        # specs/sglang/engine.yaml:198
+        # specs/sglang/engine.yaml:199
         if full_prefill_prefix_chunk_tokens is None and (
             enable_prefill_graph and present(prefill_graph_backend) == PrefillGraphBackend.FULL
         ):
             full_prefill_prefix_chunk_tokens = (
                 chunked_prefill_size if chunked_prefill_size > 0 else present(capture_max_tokens)
             )
-        # specs/sglang/engine.yaml:206
+        # specs/sglang/engine.yaml:207
         if draft_input_size is None and (
             speculative_algorithm
             in (
@@ -780,7 +780,7 @@ class Config:
             )
         ):
             draft_input_size = hidden_size
-        # specs/sglang/engine.yaml:210
+        # specs/sglang/engine.yaml:211
         if mamba_conv_length is None and (
             speculative_algorithm
             in (
@@ -790,7 +790,7 @@ class Config:
             )
         ):
             mamba_conv_length = 0
-        # specs/sglang/engine.yaml:213
+        # specs/sglang/engine.yaml:214
         if draft_hidden_size is None and (
             speculative_algorithm
             in (
@@ -800,7 +800,7 @@ class Config:
             )
         ):
             draft_hidden_size = hidden_size
-        # specs/sglang/engine.yaml:216
+        # specs/sglang/engine.yaml:217
         if draft_is_eagle3 is None and (
             speculative_algorithm
             in (
@@ -810,7 +810,7 @@ class Config:
             )
         ):
             draft_is_eagle3 = False
-        # specs/sglang/engine.yaml:218
+        # specs/sglang/engine.yaml:219
         if draft_index_topk is None and (
             speculative_algorithm
             in (
@@ -820,7 +820,7 @@ class Config:
             )
         ):
             draft_index_topk = 0
-        # specs/sglang/engine.yaml:221
+        # specs/sglang/engine.yaml:222
         if draft_vocab_size is None and (
             speculative_algorithm
             in (
@@ -830,7 +830,7 @@ class Config:
             )
         ):
             draft_vocab_size = vocab_size
-        # specs/sglang/engine.yaml:224
+        # specs/sglang/engine.yaml:225
         if speculative_use_rejection_sampling is None and (
             speculative_algorithm
             in (
@@ -840,37 +840,37 @@ class Config:
             )
         ):
             speculative_use_rejection_sampling = False
-        # specs/sglang/engine.yaml:235
+        # specs/sglang/engine.yaml:236
         if request_table_extra is None:
             request_table_extra = 4 + (
                 present(speculative_num_draft_tokens)
                 if speculative_algorithm != SpeculativeAlgorithm.NONE
                 else 0
             )
-        # specs/sglang/engine.yaml:244
+        # specs/sglang/engine.yaml:245
         if flashinfer_workspace_bytes is None and (
             attention_backend == AttentionBackend.FLASHINFER
         ):
             flashinfer_workspace_bytes = 402653184
-        # specs/sglang/engine.yaml:247
+        # specs/sglang/engine.yaml:248
         if triton_kv_splits is None and (attention_backend == AttentionBackend.TRITON):
             triton_kv_splits = 8
-        # specs/sglang/engine.yaml:250
+        # specs/sglang/engine.yaml:251
         if mla_latent_size is None and (attention_backend == AttentionBackend.TRTLLM_MLA):
             mla_latent_size = 576
-        # specs/sglang/engine.yaml:253
+        # specs/sglang/engine.yaml:254
         if mla_output_size is None and (attention_backend == AttentionBackend.TRTLLM_MLA):
             mla_output_size = 512
-        # specs/sglang/engine.yaml:256
+        # specs/sglang/engine.yaml:257
         if dsa_pages is None and (attention_backend == AttentionBackend.DSA):
             dsa_pages = False
-        # specs/sglang/engine.yaml:258
+        # specs/sglang/engine.yaml:259
         if dsa_index_topk is None and (attention_backend == AttentionBackend.DSA):
             dsa_index_topk = 2048
-        # specs/sglang/engine.yaml:268
+        # specs/sglang/engine.yaml:269
         if max_source_positions is None and is_encoder_decoder:
             max_source_positions = 1500
-        # specs/sglang/engine.yaml:273
+        # specs/sglang/engine.yaml:274
         if mamba_cache_size is None and mamba_extra_buffer:
             mamba_cache_size = 512
         config = cls(
@@ -983,20 +983,20 @@ class Config:
             self.max_running_requests,
             1,
             65536,
-            "specs/sglang/engine.yaml:48",
+            "specs/sglang/engine.yaml:49",
         )
         problems.integer(
             "max_total_tokens_target",
             self.max_total_tokens_target,
             2,
             2147483647,
-            "specs/sglang/engine.yaml:51",
+            "specs/sglang/engine.yaml:52",
         )
         problems.choice(
             "speculative_algorithm",
             self.speculative_algorithm,
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram"),
-            "specs/sglang/engine.yaml:110",
+            "specs/sglang/engine.yaml:111",
         )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1005,48 +1005,48 @@ class Config:
                     self.max_total_tokens_draft,
                     2,
                     2147483647,
-                    "specs/sglang/engine.yaml:51",
+                    "specs/sglang/engine.yaml:52",
                 )
             else:
                 problems.unset(
                     "max_total_tokens_draft",
                     self.max_total_tokens_draft,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:51",
+                    "specs/sglang/engine.yaml:52",
                 )
         problems.integer(
-            "context_length", self.context_length, 1, 16777216, "specs/sglang/engine.yaml:54"
+            "context_length", self.context_length, 1, 16777216, "specs/sglang/engine.yaml:55"
         )
         problems.integer(
             "chunked_prefill_size",
             self.chunked_prefill_size,
             -1,
             1048576,
-            "specs/sglang/engine.yaml:56",
+            "specs/sglang/engine.yaml:57",
         )
         problems.integer(
-            "max_prefill_tokens", self.max_prefill_tokens, 1, 4194304, "specs/sglang/engine.yaml:59"
+            "max_prefill_tokens", self.max_prefill_tokens, 1, 4194304, "specs/sglang/engine.yaml:60"
         )
         problems.boolean(
-            "enable_dynamic_chunking", self.enable_dynamic_chunking, "specs/sglang/engine.yaml:62"
+            "enable_dynamic_chunking", self.enable_dynamic_chunking, "specs/sglang/engine.yaml:63"
         )
         problems.boolean(
-            "enable_mixed_chunk", self.enable_mixed_chunk, "specs/sglang/engine.yaml:64"
+            "enable_mixed_chunk", self.enable_mixed_chunk, "specs/sglang/engine.yaml:65"
         )
-        problems.integer("page_size", self.page_size, 1, 1024, "specs/sglang/engine.yaml:66")
-        problems.integer("vocab_size", self.vocab_size, 2, 16777216, "specs/sglang/engine.yaml:68")
-        problems.integer("hidden_size", self.hidden_size, 1, 131072, "specs/sglang/engine.yaml:70")
-        problems.integer("tp_size", self.tp_size, 1, 1024, "specs/sglang/engine.yaml:73")
-        problems.integer("dp_size", self.dp_size, 1, 1024, "specs/sglang/engine.yaml:74")
-        problems.integer("attn_dp_size", self.attn_dp_size, 1, 1024, "specs/sglang/engine.yaml:75")
-        problems.integer("attn_cp_size", self.attn_cp_size, 1, 256, "specs/sglang/engine.yaml:77")
-        problems.integer("pp_size", self.pp_size, 1, 256, "specs/sglang/engine.yaml:79")
-        problems.integer("ep_size", self.ep_size, 1, 1024, "specs/sglang/engine.yaml:80")
+        problems.integer("page_size", self.page_size, 1, 1024, "specs/sglang/engine.yaml:67")
+        problems.integer("vocab_size", self.vocab_size, 2, 16777216, "specs/sglang/engine.yaml:69")
+        problems.integer("hidden_size", self.hidden_size, 1, 131072, "specs/sglang/engine.yaml:71")
+        problems.integer("tp_size", self.tp_size, 1, 1024, "specs/sglang/engine.yaml:74")
+        problems.integer("dp_size", self.dp_size, 1, 1024, "specs/sglang/engine.yaml:75")
+        problems.integer("attn_dp_size", self.attn_dp_size, 1, 1024, "specs/sglang/engine.yaml:76")
+        problems.integer("attn_cp_size", self.attn_cp_size, 1, 256, "specs/sglang/engine.yaml:78")
+        problems.integer("pp_size", self.pp_size, 1, 256, "specs/sglang/engine.yaml:80")
+        problems.integer("ep_size", self.ep_size, 1, 1024, "specs/sglang/engine.yaml:81")
         problems.boolean(
-            "enable_dp_attention", self.enable_dp_attention, "specs/sglang/engine.yaml:81"
+            "enable_dp_attention", self.enable_dp_attention, "specs/sglang/engine.yaml:82"
         )
         problems.choice(
-            "cp_strategy", self.cp_strategy, ("zigzag", "interleave"), "specs/sglang/engine.yaml:82"
+            "cp_strategy", self.cp_strategy, ("zigzag", "interleave"), "specs/sglang/engine.yaml:83"
         )
         problems.choice(
             "moe_a2a_backend",
@@ -1062,56 +1062,56 @@ class Config:
                 "flashinfer_megamoe",
                 "pplx",
             ),
-            "specs/sglang/engine.yaml:85",
+            "specs/sglang/engine.yaml:86",
         )
         problems.integer(
-            "moe_dense_tp_size", self.moe_dense_tp_size, 0, 1024, "specs/sglang/engine.yaml:89"
+            "moe_dense_tp_size", self.moe_dense_tp_size, 0, 1024, "specs/sglang/engine.yaml:90"
         )
-        problems.boolean("enable_dp_lm_head", self.enable_dp_lm_head, "specs/sglang/engine.yaml:91")
+        problems.boolean("enable_dp_lm_head", self.enable_dp_lm_head, "specs/sglang/engine.yaml:92")
         problems.boolean(
-            "deepep_v2_pads_alike", self.deepep_v2_pads_alike, "specs/sglang/engine.yaml:92"
+            "deepep_v2_pads_alike", self.deepep_v2_pads_alike, "specs/sglang/engine.yaml:93"
         )
         problems.boolean(
-            "idle_ranks_pad_alike", self.idle_ranks_pad_alike, "specs/sglang/engine.yaml:93"
+            "idle_ranks_pad_alike", self.idle_ranks_pad_alike, "specs/sglang/engine.yaml:94"
         )
         problems.integer(
             "custom_all_reduce_tokens",
             self.custom_all_reduce_tokens,
             0,
             1048576,
-            "specs/sglang/engine.yaml:95",
+            "specs/sglang/engine.yaml:96",
         )
         problems.boolean(
-            "disable_attn_tp_gather", self.disable_attn_tp_gather, "specs/sglang/engine.yaml:98"
+            "disable_attn_tp_gather", self.disable_attn_tp_gather, "specs/sglang/engine.yaml:99"
         )
         problems.boolean(
-            "elastic_world_expanded", self.elastic_world_expanded, "specs/sglang/engine.yaml:99"
+            "elastic_world_expanded", self.elastic_world_expanded, "specs/sglang/engine.yaml:100"
         )
         problems.boolean(
-            "mori_receive_bound", self.mori_receive_bound, "specs/sglang/engine.yaml:100"
+            "mori_receive_bound", self.mori_receive_bound, "specs/sglang/engine.yaml:101"
         )
-        problems.integer("attn_tp_rank", self.attn_tp_rank, 0, 1023, "specs/sglang/engine.yaml:101")
-        problems.boolean("latent_attention", self.latent_attention, "specs/sglang/engine.yaml:102")
-        problems.boolean("enable_pdmux", self.enable_pdmux, "specs/sglang/engine.yaml:104")
+        problems.integer("attn_tp_rank", self.attn_tp_rank, 0, 1023, "specs/sglang/engine.yaml:102")
+        problems.boolean("latent_attention", self.latent_attention, "specs/sglang/engine.yaml:103")
+        problems.boolean("enable_pdmux", self.enable_pdmux, "specs/sglang/engine.yaml:105")
         problems.boolean(
             "enable_two_batch_overlap",
             self.enable_two_batch_overlap,
-            "specs/sglang/engine.yaml:106",
+            "specs/sglang/engine.yaml:107",
         )
-        problems.boolean("hip", self.hip, "specs/sglang/engine.yaml:108")
+        problems.boolean("hip", self.hip, "specs/sglang/engine.yaml:109")
         if problems.passed("speculative_algorithm"):
             if self.speculative:
                 problems.boolean(
                     "speculative_adaptive",
                     self.speculative_adaptive,
-                    "specs/sglang/engine.yaml:113",
+                    "specs/sglang/engine.yaml:114",
                 )
             else:
                 problems.unset(
                     "speculative_adaptive",
                     self.speculative_adaptive,
                     "speculative",
-                    "specs/sglang/engine.yaml:113",
+                    "specs/sglang/engine.yaml:114",
                 )
         if problems.passed("speculative_algorithm", "speculative_adaptive"):
             if self.adaptive:
@@ -1120,14 +1120,14 @@ class Config:
                     self.speculative_adaptive_candidates,
                     1,
                     65,
-                    "specs/sglang/engine.yaml:116",
+                    "specs/sglang/engine.yaml:117",
                 )
             else:
                 problems.unset(
                     "speculative_adaptive_candidates",
                     self.speculative_adaptive_candidates,
                     "adaptive",
-                    "specs/sglang/engine.yaml:116",
+                    "specs/sglang/engine.yaml:117",
                 )
         if problems.passed("speculative_algorithm", "speculative_adaptive"):
             if self.adaptive:
@@ -1136,14 +1136,14 @@ class Config:
                     self.adaptive_draft_tokens,
                     1,
                     65,
-                    "specs/sglang/engine.yaml:119",
+                    "specs/sglang/engine.yaml:120",
                 )
             else:
                 problems.unset(
                     "adaptive_draft_tokens",
                     self.adaptive_draft_tokens,
                     "adaptive",
-                    "specs/sglang/engine.yaml:119",
+                    "specs/sglang/engine.yaml:120",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -1152,14 +1152,14 @@ class Config:
                     self.speculative_num_steps,
                     0,
                     64,
-                    "specs/sglang/engine.yaml:123",
+                    "specs/sglang/engine.yaml:124",
                 )
             else:
                 problems.unset(
                     "speculative_num_steps",
                     self.speculative_num_steps,
                     "speculative",
-                    "specs/sglang/engine.yaml:123",
+                    "specs/sglang/engine.yaml:124",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -1168,14 +1168,14 @@ class Config:
                     self.speculative_eagle_topk,
                     1,
                     64,
-                    "specs/sglang/engine.yaml:127",
+                    "specs/sglang/engine.yaml:128",
                 )
             else:
                 problems.unset(
                     "speculative_eagle_topk",
                     self.speculative_eagle_topk,
                     "speculative",
-                    "specs/sglang/engine.yaml:127",
+                    "specs/sglang/engine.yaml:128",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -1184,71 +1184,71 @@ class Config:
                     self.speculative_num_draft_tokens,
                     1,
                     512,
-                    "specs/sglang/engine.yaml:130",
+                    "specs/sglang/engine.yaml:131",
                 )
             else:
                 problems.unset(
                     "speculative_num_draft_tokens",
                     self.speculative_num_draft_tokens,
                     "speculative",
-                    "specs/sglang/engine.yaml:130",
+                    "specs/sglang/engine.yaml:131",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
                 problems.boolean(
                     "enable_multi_layer_eagle",
                     self.enable_multi_layer_eagle,
-                    "specs/sglang/engine.yaml:134",
+                    "specs/sglang/engine.yaml:135",
                 )
             else:
                 problems.unset(
                     "enable_multi_layer_eagle",
                     self.enable_multi_layer_eagle,
                     "speculative",
-                    "specs/sglang/engine.yaml:134",
+                    "specs/sglang/engine.yaml:135",
                 )
         problems.integer(
-            "dllm_block_size", self.dllm_block_size, 0, 1024, "specs/sglang/engine.yaml:136"
+            "dllm_block_size", self.dllm_block_size, 0, 1024, "specs/sglang/engine.yaml:137"
         )
         problems.choice(
             "disaggregation_mode",
             self.disaggregation_mode,
             ("none", "prefill", "decode"),
-            "specs/sglang/engine.yaml:140",
+            "specs/sglang/engine.yaml:141",
         )
         if problems.passed("dllm_block_size"):
             if self.dllm:
                 problems.boolean(
                     "dllm_input_preparation",
                     self.dllm_input_preparation,
-                    "specs/sglang/engine.yaml:143",
+                    "specs/sglang/engine.yaml:144",
                 )
             else:
                 problems.unset(
                     "dllm_input_preparation",
                     self.dllm_input_preparation,
                     "dllm",
-                    "specs/sglang/engine.yaml:143",
+                    "specs/sglang/engine.yaml:144",
                 )
         problems.integer(
-            "request_pool_size", self.request_pool_size, 1, 262144, "specs/sglang/engine.yaml:146"
+            "request_pool_size", self.request_pool_size, 1, 262144, "specs/sglang/engine.yaml:147"
         )
         problems.boolean(
-            "enable_decode_graph", self.enable_decode_graph, "specs/sglang/engine.yaml:150"
+            "enable_decode_graph", self.enable_decode_graph, "specs/sglang/engine.yaml:151"
         )
         if problems.passed("enable_decode_graph"):
             if self.enable_decode_graph:
                 problems.boolean(
                     "disable_cuda_graph_padding",
                     self.disable_cuda_graph_padding,
-                    "specs/sglang/engine.yaml:152",
+                    "specs/sglang/engine.yaml:153",
                 )
             else:
                 problems.unset(
                     "disable_cuda_graph_padding",
                     self.disable_cuda_graph_padding,
                     "enable_decode_graph",
-                    "specs/sglang/engine.yaml:152",
+                    "specs/sglang/engine.yaml:153",
                 )
         if problems.passed("enable_decode_graph"):
             if self.enable_decode_graph:
@@ -1257,14 +1257,14 @@ class Config:
                     self.capture_max_requests,
                     1,
                     65536,
-                    "specs/sglang/engine.yaml:154",
+                    "specs/sglang/engine.yaml:155",
                 )
             else:
                 problems.unset(
                     "capture_max_requests",
                     self.capture_max_requests,
                     "enable_decode_graph",
-                    "specs/sglang/engine.yaml:154",
+                    "specs/sglang/engine.yaml:155",
                 )
         if problems.passed("enable_decode_graph"):
             if self.enable_decode_graph:
@@ -1273,17 +1273,17 @@ class Config:
                     self.capture_requests,
                     1,
                     65536,
-                    "specs/sglang/engine.yaml:157",
+                    "specs/sglang/engine.yaml:158",
                 )
             else:
                 problems.unset(
                     "capture_requests",
                     self.capture_requests,
                     "enable_decode_graph",
-                    "specs/sglang/engine.yaml:157",
+                    "specs/sglang/engine.yaml:158",
                 )
         problems.boolean(
-            "enable_prefill_graph", self.enable_prefill_graph, "specs/sglang/engine.yaml:172"
+            "enable_prefill_graph", self.enable_prefill_graph, "specs/sglang/engine.yaml:173"
         )
         if problems.passed("enable_prefill_graph"):
             if self.enable_prefill_graph:
@@ -1291,14 +1291,14 @@ class Config:
                     "prefill_graph_backend",
                     self.prefill_graph_backend,
                     ("piecewise", "breakable", "full"),
-                    "specs/sglang/engine.yaml:174",
+                    "specs/sglang/engine.yaml:175",
                 )
             else:
                 problems.unset(
                     "prefill_graph_backend",
                     self.prefill_graph_backend,
                     "enable_prefill_graph",
-                    "specs/sglang/engine.yaml:174",
+                    "specs/sglang/engine.yaml:175",
                 )
         if problems.passed("enable_prefill_graph"):
             if self.enable_prefill_graph:
@@ -1307,14 +1307,14 @@ class Config:
                     self.capture_max_tokens,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:177",
+                    "specs/sglang/engine.yaml:178",
                 )
             else:
                 problems.unset(
                     "capture_max_tokens",
                     self.capture_max_tokens,
                     "enable_prefill_graph",
-                    "specs/sglang/engine.yaml:177",
+                    "specs/sglang/engine.yaml:178",
                 )
         if problems.passed("enable_prefill_graph"):
             if self.enable_prefill_graph:
@@ -1323,14 +1323,14 @@ class Config:
                     self.capture_tokens,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:180",
+                    "specs/sglang/engine.yaml:181",
                 )
             else:
                 problems.unset(
                     "capture_tokens",
                     self.capture_tokens,
                     "enable_prefill_graph",
-                    "specs/sglang/engine.yaml:180",
+                    "specs/sglang/engine.yaml:181",
                 )
         if problems.passed("enable_prefill_graph", "prefill_graph_backend"):
             if (
@@ -1342,28 +1342,28 @@ class Config:
                     self.full_prefill_max_req,
                     1,
                     65536,
-                    "specs/sglang/engine.yaml:190",
+                    "specs/sglang/engine.yaml:191",
                 )
             else:
                 problems.unset(
                     "full_prefill_max_req",
                     self.full_prefill_max_req,
                     "enable_prefill_graph and prefill_graph_backend == full",
-                    "specs/sglang/engine.yaml:190",
+                    "specs/sglang/engine.yaml:191",
                 )
         if problems.passed("enable_prefill_graph", "prefill_graph_backend"):
             if self.whole_prefill_graph:
                 problems.boolean(
                     "disable_chunked_prefix_cache",
                     self.disable_chunked_prefix_cache,
-                    "specs/sglang/engine.yaml:195",
+                    "specs/sglang/engine.yaml:196",
                 )
             else:
                 problems.unset(
                     "disable_chunked_prefix_cache",
                     self.disable_chunked_prefix_cache,
                     "whole_prefill_graph",
-                    "specs/sglang/engine.yaml:195",
+                    "specs/sglang/engine.yaml:196",
                 )
         if problems.passed("enable_prefill_graph", "prefill_graph_backend"):
             if self.whole_prefill_graph:
@@ -1372,21 +1372,21 @@ class Config:
                     self.full_prefill_prefix_chunk_tokens,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:198",
+                    "specs/sglang/engine.yaml:199",
                 )
             else:
                 problems.unset(
                     "full_prefill_prefix_chunk_tokens",
                     self.full_prefill_prefix_chunk_tokens,
                     "whole_prefill_graph",
-                    "specs/sglang/engine.yaml:198",
+                    "specs/sglang/engine.yaml:199",
                 )
         problems.integer(
-            "residual_streams", self.residual_streams, 1, 16, "specs/sglang/engine.yaml:202"
+            "residual_streams", self.residual_streams, 1, 16, "specs/sglang/engine.yaml:203"
         )
-        problems.boolean("is_multimodal", self.is_multimodal, "specs/sglang/engine.yaml:204")
+        problems.boolean("is_multimodal", self.is_multimodal, "specs/sglang/engine.yaml:205")
         problems.boolean(
-            "disable_radix_cache", self.disable_radix_cache, "specs/sglang/engine.yaml:205"
+            "disable_radix_cache", self.disable_radix_cache, "specs/sglang/engine.yaml:206"
         )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1395,14 +1395,14 @@ class Config:
                     self.draft_input_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:206",
+                    "specs/sglang/engine.yaml:207",
                 )
             else:
                 problems.unset(
                     "draft_input_size",
                     self.draft_input_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:206",
+                    "specs/sglang/engine.yaml:207",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1411,14 +1411,14 @@ class Config:
                     self.mamba_conv_length,
                     0,
                     64,
-                    "specs/sglang/engine.yaml:210",
+                    "specs/sglang/engine.yaml:211",
                 )
             else:
                 problems.unset(
                     "mamba_conv_length",
                     self.mamba_conv_length,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:210",
+                    "specs/sglang/engine.yaml:211",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1427,26 +1427,26 @@ class Config:
                     self.draft_hidden_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:213",
+                    "specs/sglang/engine.yaml:214",
                 )
             else:
                 problems.unset(
                     "draft_hidden_size",
                     self.draft_hidden_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:213",
+                    "specs/sglang/engine.yaml:214",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
                 problems.boolean(
-                    "draft_is_eagle3", self.draft_is_eagle3, "specs/sglang/engine.yaml:216"
+                    "draft_is_eagle3", self.draft_is_eagle3, "specs/sglang/engine.yaml:217"
                 )
             else:
                 problems.unset(
                     "draft_is_eagle3",
                     self.draft_is_eagle3,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:216",
+                    "specs/sglang/engine.yaml:217",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1455,14 +1455,14 @@ class Config:
                     self.draft_index_topk,
                     0,
                     65536,
-                    "specs/sglang/engine.yaml:218",
+                    "specs/sglang/engine.yaml:219",
                 )
             else:
                 problems.unset(
                     "draft_index_topk",
                     self.draft_index_topk,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:218",
+                    "specs/sglang/engine.yaml:219",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1471,36 +1471,36 @@ class Config:
                     self.draft_vocab_size,
                     2,
                     16777216,
-                    "specs/sglang/engine.yaml:221",
+                    "specs/sglang/engine.yaml:222",
                 )
             else:
                 problems.unset(
                     "draft_vocab_size",
                     self.draft_vocab_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:221",
+                    "specs/sglang/engine.yaml:222",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
                 problems.boolean(
                     "speculative_use_rejection_sampling",
                     self.speculative_use_rejection_sampling,
-                    "specs/sglang/engine.yaml:224",
+                    "specs/sglang/engine.yaml:225",
                 )
             else:
                 problems.unset(
                     "speculative_use_rejection_sampling",
                     self.speculative_use_rejection_sampling,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:224",
+                    "specs/sglang/engine.yaml:225",
                 )
         problems.boolean(
             "enable_deterministic_inference",
             self.enable_deterministic_inference,
-            "specs/sglang/engine.yaml:226",
+            "specs/sglang/engine.yaml:227",
         )
-        problems.boolean("enable_lora", self.enable_lora, "specs/sglang/engine.yaml:228")
-        problems.boolean("kv_canary", self.kv_canary, "specs/sglang/engine.yaml:229")
+        problems.boolean("enable_lora", self.enable_lora, "specs/sglang/engine.yaml:229")
+        problems.boolean("kv_canary", self.kv_canary, "specs/sglang/engine.yaml:230")
         problems.choice(
             "attention_backend",
             self.attention_backend,
@@ -1515,23 +1515,23 @@ class Config:
                 "trtllm_mla",
                 "dsa",
             ),
-            "specs/sglang/engine.yaml:231",
+            "specs/sglang/engine.yaml:232",
         )
         problems.integer(
             "request_table_extra",
             self.request_table_extra,
             0,
             1048576,
-            "specs/sglang/engine.yaml:235",
+            "specs/sglang/engine.yaml:236",
         )
         problems.integer(
-            "sliding_window", self.sliding_window, 0, 16777216, "specs/sglang/engine.yaml:239"
+            "sliding_window", self.sliding_window, 0, 16777216, "specs/sglang/engine.yaml:240"
         )
         problems.integer(
-            "attention_heads", self.attention_heads, 1, 1024, "specs/sglang/engine.yaml:242"
+            "attention_heads", self.attention_heads, 1, 1024, "specs/sglang/engine.yaml:243"
         )
         problems.integer(
-            "value_head_size", self.value_head_size, 1, 4096, "specs/sglang/engine.yaml:243"
+            "value_head_size", self.value_head_size, 1, 4096, "specs/sglang/engine.yaml:244"
         )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.FLASHINFER:
@@ -1540,14 +1540,14 @@ class Config:
                     self.flashinfer_workspace_bytes,
                     1,
                     17179869184,
-                    "specs/sglang/engine.yaml:244",
+                    "specs/sglang/engine.yaml:245",
                 )
             else:
                 problems.unset(
                     "flashinfer_workspace_bytes",
                     self.flashinfer_workspace_bytes,
                     "attention_backend == flashinfer",
-                    "specs/sglang/engine.yaml:244",
+                    "specs/sglang/engine.yaml:245",
                 )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.TRITON:
@@ -1556,48 +1556,48 @@ class Config:
                     self.triton_kv_splits,
                     1,
                     256,
-                    "specs/sglang/engine.yaml:247",
+                    "specs/sglang/engine.yaml:248",
                 )
             else:
                 problems.unset(
                     "triton_kv_splits",
                     self.triton_kv_splits,
                     "attention_backend == triton",
-                    "specs/sglang/engine.yaml:247",
+                    "specs/sglang/engine.yaml:248",
                 )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.TRTLLM_MLA:
                 problems.integer(
-                    "mla_latent_size", self.mla_latent_size, 1, 4096, "specs/sglang/engine.yaml:250"
+                    "mla_latent_size", self.mla_latent_size, 1, 4096, "specs/sglang/engine.yaml:251"
                 )
             else:
                 problems.unset(
                     "mla_latent_size",
                     self.mla_latent_size,
                     "attention_backend == trtllm_mla",
-                    "specs/sglang/engine.yaml:250",
+                    "specs/sglang/engine.yaml:251",
                 )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.TRTLLM_MLA:
                 problems.integer(
-                    "mla_output_size", self.mla_output_size, 1, 4096, "specs/sglang/engine.yaml:253"
+                    "mla_output_size", self.mla_output_size, 1, 4096, "specs/sglang/engine.yaml:254"
                 )
             else:
                 problems.unset(
                     "mla_output_size",
                     self.mla_output_size,
                     "attention_backend == trtllm_mla",
-                    "specs/sglang/engine.yaml:253",
+                    "specs/sglang/engine.yaml:254",
                 )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.DSA:
-                problems.boolean("dsa_pages", self.dsa_pages, "specs/sglang/engine.yaml:256")
+                problems.boolean("dsa_pages", self.dsa_pages, "specs/sglang/engine.yaml:257")
             else:
                 problems.unset(
                     "dsa_pages",
                     self.dsa_pages,
                     "attention_backend == dsa",
-                    "specs/sglang/engine.yaml:256",
+                    "specs/sglang/engine.yaml:257",
                 )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.DSA:
@@ -1606,21 +1606,21 @@ class Config:
                     self.dsa_index_topk,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:258",
+                    "specs/sglang/engine.yaml:259",
                 )
             else:
                 problems.unset(
                     "dsa_index_topk",
                     self.dsa_index_topk,
                     "attention_backend == dsa",
-                    "specs/sglang/engine.yaml:258",
+                    "specs/sglang/engine.yaml:259",
                 )
         problems.boolean(
-            "encoder_only_layers", self.encoder_only_layers, "specs/sglang/engine.yaml:261"
+            "encoder_only_layers", self.encoder_only_layers, "specs/sglang/engine.yaml:262"
         )
-        problems.boolean("hybrid_linear", self.hybrid_linear, "specs/sglang/engine.yaml:263")
+        problems.boolean("hybrid_linear", self.hybrid_linear, "specs/sglang/engine.yaml:264")
         problems.boolean(
-            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:266"
+            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:267"
         )
         if problems.passed("is_encoder_decoder"):
             if self.is_encoder_decoder:
@@ -1629,17 +1629,17 @@ class Config:
                     self.max_source_positions,
                     0,
                     1048576,
-                    "specs/sglang/engine.yaml:268",
+                    "specs/sglang/engine.yaml:269",
                 )
             else:
                 problems.unset(
                     "max_source_positions",
                     self.max_source_positions,
                     "is_encoder_decoder",
-                    "specs/sglang/engine.yaml:268",
+                    "specs/sglang/engine.yaml:269",
                 )
         problems.boolean(
-            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:271"
+            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:272"
         )
         if problems.passed("mamba_extra_buffer"):
             if self.mamba_extra_buffer:
@@ -1648,16 +1648,16 @@ class Config:
                     self.mamba_cache_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:273",
+                    "specs/sglang/engine.yaml:274",
                 )
             else:
                 problems.unset(
                     "mamba_cache_size",
                     self.mamba_cache_size,
                     "mamba_extra_buffer",
-                    "specs/sglang/engine.yaml:273",
+                    "specs/sglang/engine.yaml:274",
                 )
-        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:276")
+        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:277")
         if problems.passed(
             "speculative_algorithm",
             "speculative_adaptive",
@@ -1669,7 +1669,7 @@ class Config:
                 self.adaptive_draft_tokens,
                 self.speculative_adaptive_candidates,
                 "speculative_adaptive_candidates",
-                "specs/sglang/engine.yaml:119",
+                "specs/sglang/engine.yaml:120",
             )
         if problems.passed(
             "tp_size",
@@ -1719,7 +1719,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:367",
+                    "specs/sglang/engine.yaml:368",
                 )
             )
         if problems.passed(
@@ -1742,7 +1742,7 @@ class Config:
                         "full_prefill_max_req": self.full_prefill_max_req,
                         "full_prefill_prefix_chunk_tokens": self.full_prefill_prefix_chunk_tokens,
                     },
-                    "specs/sglang/engine.yaml:410",
+                    "specs/sglang/engine.yaml:411",
                 )
             )
         if problems.passed(
@@ -1797,7 +1797,7 @@ class Config:
                         "capture_tokens": self.capture_tokens,
                         "full_prefill_max_req": self.full_prefill_max_req,
                     },
-                    "specs/sglang/engine.yaml:418",
+                    "specs/sglang/engine.yaml:419",
                 )
             )
         if problems.passed(
@@ -1842,7 +1842,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:430",
+                    "specs/sglang/engine.yaml:431",
                 )
             )
         if problems.passed(
@@ -1892,7 +1892,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:460",
+                    "specs/sglang/engine.yaml:461",
                 )
             )
         if problems.passed("speculative_algorithm", "speculative_eagle_topk", "attention_backend"):
@@ -1933,7 +1933,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "attn_cp_size": self.attn_cp_size,
                 },
-                "specs/sglang/engine.yaml:280",
+                "specs/sglang/engine.yaml:281",
             )
         if problems.passed("tp_size", "attn_dp_size", "attn_cp_size", "attn_tp_rank"):
             problems.constraint(
@@ -1946,7 +1946,7 @@ class Config:
                     "attn_cp_size": self.attn_cp_size,
                     "attn_tp_rank": self.attn_tp_rank,
                 },
-                "specs/sglang/engine.yaml:282",
+                "specs/sglang/engine.yaml:283",
             )
         if problems.passed("attn_dp_size", "enable_dp_attention"):
             problems.constraint(
@@ -1957,7 +1957,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "enable_dp_attention": self.enable_dp_attention,
                 },
-                "specs/sglang/engine.yaml:284",
+                "specs/sglang/engine.yaml:285",
             )
         if problems.passed("max_running_requests", "max_total_tokens_target"):
             problems.constraint(
@@ -1968,7 +1968,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "max_total_tokens_target": self.max_total_tokens_target,
                 },
-                "specs/sglang/engine.yaml:286",
+                "specs/sglang/engine.yaml:287",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -1991,7 +1991,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:289",
+                "specs/sglang/engine.yaml:290",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -2012,7 +2012,7 @@ class Config:
                     "speculative_adaptive_candidates": self.speculative_adaptive_candidates,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:292",
+                "specs/sglang/engine.yaml:293",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -2036,7 +2036,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
                 },
-                "specs/sglang/engine.yaml:295",
+                "specs/sglang/engine.yaml:296",
             )
         if problems.passed(
             "tp_size",
@@ -2073,7 +2073,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "speculative_adaptive": self.speculative_adaptive,
                 },
-                "specs/sglang/engine.yaml:298",
+                "specs/sglang/engine.yaml:299",
             )
         if problems.passed(
             "tp_size",
@@ -2105,7 +2105,7 @@ class Config:
                     "mori_receive_bound": self.mori_receive_bound,
                     "enable_pdmux": self.enable_pdmux,
                 },
-                "specs/sglang/engine.yaml:301",
+                "specs/sglang/engine.yaml:302",
             )
         if problems.passed("max_running_requests", "request_pool_size"):
             problems.constraint(
@@ -2116,7 +2116,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "request_pool_size": self.request_pool_size,
                 },
-                "specs/sglang/engine.yaml:303",
+                "specs/sglang/engine.yaml:304",
             )
         if problems.passed("dllm_block_size", "enable_prefill_graph", "is_encoder_decoder"):
             problems.constraint(
@@ -2128,7 +2128,7 @@ class Config:
                     "enable_prefill_graph": self.enable_prefill_graph,
                     "is_encoder_decoder": self.is_encoder_decoder,
                 },
-                "specs/sglang/engine.yaml:305",
+                "specs/sglang/engine.yaml:306",
             )
         if problems.passed(
             "request_pool_size",
@@ -2151,7 +2151,7 @@ class Config:
                     "prefill_graph_backend": self.prefill_graph_backend,
                     "full_prefill_max_req": self.full_prefill_max_req,
                 },
-                "specs/sglang/engine.yaml:307",
+                "specs/sglang/engine.yaml:308",
             )
         if problems.passed(
             "speculative_algorithm", "speculative_num_steps", "speculative_eagle_topk"
@@ -2171,7 +2171,7 @@ class Config:
                     "speculative_num_steps": self.speculative_num_steps,
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                 },
-                "specs/sglang/engine.yaml:310",
+                "specs/sglang/engine.yaml:311",
             )
         if problems.passed("disaggregation_mode", "enable_decode_graph"):
             problems.constraint(
@@ -2183,7 +2183,7 @@ class Config:
                     "disaggregation_mode": self.disaggregation_mode,
                     "enable_decode_graph": self.enable_decode_graph,
                 },
-                "specs/sglang/engine.yaml:313",
+                "specs/sglang/engine.yaml:314",
             )
         if problems.passed("disaggregation_mode", "enable_prefill_graph"):
             problems.constraint(
@@ -2195,7 +2195,7 @@ class Config:
                     "disaggregation_mode": self.disaggregation_mode,
                     "enable_prefill_graph": self.enable_prefill_graph,
                 },
-                "specs/sglang/engine.yaml:315",
+                "specs/sglang/engine.yaml:316",
             )
         if problems.passed("speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -2206,7 +2206,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:317",
+                "specs/sglang/engine.yaml:318",
             )
         if problems.passed("context_length", "dllm_block_size"):
             problems.constraint(
@@ -2214,7 +2214,7 @@ class Config:
                 "not dllm or dllm_block_size <= context_length",
                 "a block of a diffusion model fits into the context",
                 {"context_length": self.context_length, "dllm_block_size": self.dllm_block_size},
-                "specs/sglang/engine.yaml:319",
+                "specs/sglang/engine.yaml:320",
             )
         if problems.passed("chunked_prefill_size", "enable_mixed_chunk"):
             problems.constraint(
@@ -2225,7 +2225,7 @@ class Config:
                     "chunked_prefill_size": self.chunked_prefill_size,
                     "enable_mixed_chunk": self.enable_mixed_chunk,
                 },
-                "specs/sglang/engine.yaml:321",
+                "specs/sglang/engine.yaml:322",
             )
         if problems.passed("enable_mixed_chunk", "speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -2238,7 +2238,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:323",
+                "specs/sglang/engine.yaml:324",
             )
         if problems.passed(
             "context_length",
@@ -2525,7 +2525,7 @@ class Config:
         """`attention_backend == dsa`."""
         return self.attention_backend == AttentionBackend.DSA
 
-    # specs/sglang/engine.yaml:331
+    # specs/sglang/engine.yaml:332
     @cached_property
     def speculative(self) -> bool:
         """`speculative_algorithm != none`."""
@@ -2547,13 +2547,13 @@ class Config:
             self.request_table_width if self.speculative else self.context_length, self.page_size
         )
 
-    # specs/sglang/engine.yaml:330
+    # specs/sglang/engine.yaml:331
     @cached_property
     def one_page(self) -> int:
         """The page that is reserved for padding."""
         return 1
 
-    # specs/sglang/engine.yaml:329
+    # specs/sglang/engine.yaml:330
     @cached_property
     def one_token(self) -> int:
         """`1`."""
@@ -2587,13 +2587,13 @@ class Config:
         """`is_encoder_decoder or has_window`."""
         return self.is_encoder_decoder or self.has_window
 
-    # specs/sglang/engine.yaml:336
+    # specs/sglang/engine.yaml:337
     @cached_property
     def num_dp_ranks(self) -> int:
         """`dp_size * attn_dp_size`."""
         return self.dp_size * self.attn_dp_size
 
-    # specs/sglang/engine.yaml:467
+    # specs/sglang/engine.yaml:468
     @cached_property
     def require_mlp_tp_gather(self) -> bool:
         """`enable_dp_attention and (elastic_world_expanded or moe_dense_tp_size == 0 or not
@@ -2619,7 +2619,7 @@ class Config:
             or self.moe_dense_tp_size > self.tp_size // self.num_dp_ranks
         )
 
-    # specs/sglang/engine.yaml:474
+    # specs/sglang/engine.yaml:475
     @cached_property
     def require_attn_tp_gather(self) -> bool:
         """`not disable_attn_tp_gather and (moe_a2a_backend != none or moe_dense_tp_size > 0) and
@@ -2631,19 +2631,19 @@ class Config:
             and (not self.enable_dp_attention or self.num_dp_ranks < self.tp_size)
         )
 
-    # specs/sglang/engine.yaml:478
+    # specs/sglang/engine.yaml:479
     @cached_property
     def require_gathered_buffer(self) -> bool:
         """`require_mlp_tp_gather or require_attn_tp_gather`."""
         return self.require_mlp_tp_gather or self.require_attn_tp_gather
 
-    # specs/sglang/engine.yaml:335
+    # specs/sglang/engine.yaml:336
     @cached_property
     def attn_tp_size(self) -> int:
         """`tp_size // attn_dp_size // attn_cp_size`."""
         return self.tp_size // self.attn_dp_size // self.attn_cp_size
 
-    # specs/sglang/engine.yaml:356
+    # specs/sglang/engine.yaml:357
     @cached_property
     def graph_base(self) -> int:
         """`(2 if enable_two_batch_overlap else 1) * (attn_tp_size if require_gathered_buffer
@@ -2653,7 +2653,7 @@ class Config:
             self.attn_tp_size if self.require_gathered_buffer else 1
         )
 
-    # specs/sglang/engine.yaml:358
+    # specs/sglang/engine.yaml:359
     @cached_property
     def graph_multiple(self) -> int:
         """What the tokens of a graph are a multiple of."""
@@ -2663,13 +2663,13 @@ class Config:
             else self.graph_base * self.attn_cp_size
         )
 
-    # specs/sglang/engine.yaml:361
+    # specs/sglang/engine.yaml:362
     @cached_property
     def graph_rows(self) -> int:
         """Most rows of a graph."""
         return align_up(self.request_pool_size, self.graph_multiple)
 
-    # specs/sglang/engine.yaml:328
+    # specs/sglang/engine.yaml:329
     @cached_property
     def one_request(self) -> int:
         """`1`."""
@@ -2730,7 +2730,7 @@ class Config:
         """Columns of a page table, one for each token where drafts are trees."""
         return self.request_table_width if self.drafts_trees else self.table_pages
 
-    # specs/sglang/engine.yaml:327
+    # specs/sglang/engine.yaml:328
     @cached_property
     def token_per_request(self) -> int:
         """One token for each request."""
@@ -2756,13 +2756,13 @@ class Config:
         """Pages of the longest sequence."""
         return cdiv(self.context_length, self.page_size)
 
-    # specs/sglang/engine.yaml:333
+    # specs/sglang/engine.yaml:334
     @cached_property
     def dllm(self) -> bool:
         """`dllm_block_size > 0`."""
         return self.dllm_block_size > 0
 
-    # specs/sglang/engine.yaml:349
+    # specs/sglang/engine.yaml:350
     @cached_property
     def target_width(self) -> int:
         """Tokens that the target computes for each request in a decoding round."""
@@ -2794,13 +2794,13 @@ class Config:
         """`attention_backend == triton`."""
         return self.attention_backend == AttentionBackend.TRITON
 
-    # specs/sglang/engine.yaml:332
+    # specs/sglang/engine.yaml:333
     @cached_property
     def adaptive(self) -> bool:
         """`speculative_adaptive if speculative else false`."""
         return present(self.speculative_adaptive) if self.speculative else False
 
-    # specs/sglang/engine.yaml:334
+    # specs/sglang/engine.yaml:335
     @cached_property
     def has_draft_worker(self) -> bool:
         """`speculative_algorithm == eagle or speculative_algorithm == frozen_kv_mtp or
@@ -2812,7 +2812,7 @@ class Config:
             SpeculativeAlgorithm.DFLASH,
         )
 
-    # specs/sglang/engine.yaml:337
+    # specs/sglang/engine.yaml:338
     @cached_property
     def cp_align(self) -> int:
         """What context parallelism aligns rows and tokens to."""
@@ -2822,13 +2822,13 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:340
+    # specs/sglang/engine.yaml:341
     @cached_property
     def chunked(self) -> bool:
         """`chunked_prefill_size > 0`."""
         return self.chunked_prefill_size > 0
 
-    # specs/sglang/engine.yaml:341
+    # specs/sglang/engine.yaml:342
     @cached_property
     def prefill_ceiling(self) -> int:
         """The engine's own prefill buffer ceiling."""
@@ -2846,7 +2846,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:346
+    # specs/sglang/engine.yaml:347
     @cached_property
     def prefill_limit_target(self) -> int:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -2858,7 +2858,7 @@ class Config:
             else self.max_total_tokens_target
         )
 
-    # specs/sglang/engine.yaml:346
+    # specs/sglang/engine.yaml:347
     @cached_property
     def prefill_limit_draft(self) -> int | None:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -2872,19 +2872,19 @@ class Config:
             else present(self.max_total_tokens_draft)
         )
 
-    # specs/sglang/engine.yaml:353
+    # specs/sglang/engine.yaml:354
     @cached_property
     def round_width(self) -> int:
         """The same in this round, of which there is a graph for each width."""
         return present(self.adaptive_draft_tokens) if self.adaptive else self.target_width
 
-    # specs/sglang/engine.yaml:364
+    # specs/sglang/engine.yaml:365
     @cached_property
     def graph_width(self) -> int:
         """Tokens of a request as the alignment of graphs counts them."""
         return 1 if self.enable_two_batch_overlap else self.target_width
 
-    # specs/sglang/engine.yaml:367
+    # specs/sglang/engine.yaml:368
     @cached_property
     def captured(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the target; what is asked for beyond the pool becomes one graph
@@ -2902,19 +2902,19 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:373
+    # specs/sglang/engine.yaml:374
     @cached_property
     def sequence_fill(self) -> int:
         """The length of a padded row."""
         return self.dllm_block_size if self.dllm else 1
 
-    # specs/sglang/engine.yaml:376
+    # specs/sglang/engine.yaml:377
     @cached_property
     def prepares_dllm_inputs(self) -> bool:
         """`dllm_input_preparation if dllm else false`."""
         return present(self.dllm_input_preparation) if self.dllm else False
 
-    # specs/sglang/engine.yaml:426
+    # specs/sglang/engine.yaml:427
     @cached_property
     def has_draft_graph(self) -> bool:
         """Draft steps after the first are replayed."""
@@ -2924,7 +2924,7 @@ class Config:
             and present(self.speculative_num_steps) > 1
         )
 
-    # specs/sglang/engine.yaml:377
+    # specs/sglang/engine.yaml:378
     @cached_property
     def seeds_drafts(self) -> bool:
         """`has_draft_graph and speculative_use_rejection_sampling and
@@ -2936,7 +2936,7 @@ class Config:
             and self.enable_deterministic_inference
         )
 
-    # specs/sglang/engine.yaml:417
+    # specs/sglang/engine.yaml:418
     @cached_property
     def has_static_requests(self) -> bool:
         """`enable_prefill_graph and prefill_graph_backend != piecewise`."""
@@ -2945,7 +2945,7 @@ class Config:
             and present(self.prefill_graph_backend) != PrefillGraphBackend.PIECEWISE
         )
 
-    # specs/sglang/engine.yaml:379
+    # specs/sglang/engine.yaml:380
     @cached_property
     def joins_layers(self) -> bool | None:
         """`has_static_requests and prefill_graph_backend == breakable and draft_is_eagle3`; None
@@ -2959,13 +2959,13 @@ class Config:
             and present(self.draft_is_eagle3)
         )
 
-    # specs/sglang/engine.yaml:378
+    # specs/sglang/engine.yaml:379
     @cached_property
     def embeds_prompts_target(self) -> bool:
         """`enable_prefill_graph and is_multimodal`; of worker target."""
         return self.enable_prefill_graph and self.is_multimodal
 
-    # specs/sglang/engine.yaml:378
+    # specs/sglang/engine.yaml:379
     @cached_property
     def embeds_prompts_draft(self) -> bool | None:
         """`enable_prefill_graph and (is_multimodal or joins_layers)`; of worker draft; None
@@ -2975,7 +2975,7 @@ class Config:
             return None
         return self.enable_prefill_graph and (self.is_multimodal or present(self.joins_layers))
 
-    # specs/sglang/engine.yaml:382
+    # specs/sglang/engine.yaml:383
     @cached_property
     def routes_shares(self) -> bool:
         """Each attention rank has a share of the tokens."""
@@ -2983,7 +2983,7 @@ class Config:
             self.attn_cp_size > 1 and self.latent_attention
         )
 
-    # specs/sglang/engine.yaml:385
+    # specs/sglang/engine.yaml:386
     @cached_property
     def counts_real_tokens(self) -> bool:
         """Expert routing skips padded rows."""
@@ -2996,7 +2996,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:390
+    # specs/sglang/engine.yaml:391
     @cached_property
     def has_block_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == dflash`."""
@@ -3004,19 +3004,19 @@ class Config:
             self.enable_decode_graph and self.speculative_algorithm == SpeculativeAlgorithm.DFLASH
         )
 
-    # specs/sglang/engine.yaml:391
+    # specs/sglang/engine.yaml:392
     @cached_property
     def samples_blocks(self) -> bool:
         """`has_block_graph and speculative_num_draft_tokens > 1`."""
         return self.has_block_graph and present(self.speculative_num_draft_tokens) > 1
 
-    # specs/sglang/engine.yaml:392
+    # specs/sglang/engine.yaml:393
     @cached_property
     def samples_over_ranks(self) -> bool:
         """`samples_blocks and tp_size > 1`."""
         return self.samples_blocks and self.tp_size > 1
 
-    # specs/sglang/engine.yaml:393
+    # specs/sglang/engine.yaml:394
     @cached_property
     def proposed_tokens(self) -> int | None:
         """Tokens of a block without its first, which the target has already chosen; None unless
@@ -3026,13 +3026,13 @@ class Config:
             return None
         return present(self.speculative_num_draft_tokens) - 1
 
-    # specs/sglang/engine.yaml:398
+    # specs/sglang/engine.yaml:399
     @cached_property
     def tracks_mamba(self) -> bool:
         """`mamba_extra_buffer and not speculative`."""
         return self.mamba_extra_buffer and not self.speculative
 
-    # specs/sglang/engine.yaml:399
+    # specs/sglang/engine.yaml:400
     @cached_property
     def whole_prefill_graph(self) -> bool:
         """Prefill graphs hold the attention, so that the number of requests is fixed."""
@@ -3041,13 +3041,13 @@ class Config:
             and present(self.prefill_graph_backend) == PrefillGraphBackend.FULL
         )
 
-    # specs/sglang/engine.yaml:402
+    # specs/sglang/engine.yaml:403
     @cached_property
     def chunks_prefixes(self) -> bool:
         """`whole_prefill_graph and not disable_chunked_prefix_cache`."""
         return self.whole_prefill_graph and not present(self.disable_chunked_prefix_cache)
 
-    # specs/sglang/engine.yaml:404
+    # specs/sglang/engine.yaml:405
     @cached_property
     def prefix_chunk_length(self) -> int | None:
         """Tokens of one prefix that are attended to at once; None unless whole_prefill_graph."""
@@ -3062,7 +3062,7 @@ class Config:
             1,
         )
 
-    # specs/sglang/engine.yaml:410
+    # specs/sglang/engine.yaml:411
     @cached_property
     def prefix_chunks(self) -> tuple[int, ...] | None:
         """In how many chunks graphs attend to prefixes; None unless whole_prefill_graph."""
@@ -3078,7 +3078,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:414
+    # specs/sglang/engine.yaml:415
     @cached_property
     def splits_prefill(self) -> bool:
         """Ranks compute shares of a prompt in prefill graphs."""
@@ -3088,7 +3088,7 @@ class Config:
             and self.attn_cp_size > 1
         )
 
-    # specs/sglang/engine.yaml:418
+    # specs/sglang/engine.yaml:419
     @cached_property
     def captured_tokens(self) -> tuple[int, ...] | None:
         """Tokens of the prefill graphs; None unless enable_prefill_graph."""
@@ -3110,7 +3110,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:430
+    # specs/sglang/engine.yaml:431
     @cached_property
     def captured_drafts(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the draft model, which are chosen as if each request had one
@@ -3128,7 +3128,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:436
+    # specs/sglang/engine.yaml:437
     @cached_property
     def has_draft_extend_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and not
@@ -3140,7 +3140,7 @@ class Config:
             and not present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:438
+    # specs/sglang/engine.yaml:439
     @cached_property
     def has_multi_layer_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and enable_multi_layer_eagle`."""
@@ -3150,13 +3150,13 @@ class Config:
             and present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:440
+    # specs/sglang/engine.yaml:441
     @cached_property
     def catches_up_in_graphs(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle`."""
         return self.enable_decode_graph and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
 
-    # specs/sglang/engine.yaml:442
+    # specs/sglang/engine.yaml:443
     @cached_property
     def draft_front(self) -> int | None:
         """Tokens before the verified ones that layers of a draft model read once more; None
@@ -3173,7 +3173,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:451
+    # specs/sglang/engine.yaml:452
     @cached_property
     def draft_extend_width(self) -> int | None:
         """Tokens of each request when the draft model catches up; None unless has_draft_worker."""
@@ -3181,7 +3181,7 @@ class Config:
             return None
         return present(self.speculative_num_draft_tokens) + present(self.draft_front)
 
-    # specs/sglang/engine.yaml:455
+    # specs/sglang/engine.yaml:456
     @cached_property
     def has_frozen_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == frozen_kv_mtp`."""
@@ -3190,7 +3190,7 @@ class Config:
             and self.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
         )
 
-    # specs/sglang/engine.yaml:457
+    # specs/sglang/engine.yaml:458
     @cached_property
     def frozen_width(self) -> int | None:
         """`1 if enable_two_batch_overlap else speculative_eagle_topk`; None unless
@@ -3200,7 +3200,7 @@ class Config:
             return None
         return 1 if self.enable_two_batch_overlap else present(self.speculative_eagle_topk)
 
-    # specs/sglang/engine.yaml:460
+    # specs/sglang/engine.yaml:461
     @cached_property
     def captured_branches(self) -> tuple[int, ...] | None:
         """Rows of the graphs of drafts over frozen key-values, one for every branch of each
@@ -3219,7 +3219,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:466
+    # specs/sglang/engine.yaml:467
     @cached_property
     def tracks_mamba_prefixes(self) -> bool:
         """`enable_prefill_graph and mamba_extra_buffer and not disable_radix_cache`."""
@@ -3227,7 +3227,7 @@ class Config:
             self.enable_prefill_graph and self.mamba_extra_buffer and not self.disable_radix_cache
         )
 
-    # specs/sglang/engine.yaml:479
+    # specs/sglang/engine.yaml:480
     @cached_property
     def proxy_ranks(self) -> int:
         """Ranks that the hidden states between pipeline ranks are scattered over."""
@@ -3239,7 +3239,7 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:483
+    # specs/sglang/engine.yaml:484
     @cached_property
     def sync_pads_alike(self) -> bool:
         """Every rank computes the tokens of the largest, whatever that wastes."""
@@ -3247,7 +3247,7 @@ class Config:
             self.moe_a2a_backend == MoeA2aBackend.DEEPEP_V2 and self.deepep_v2_pads_alike
         )
 
-    # specs/sglang/engine.yaml:486
+    # specs/sglang/engine.yaml:487
     @cached_property
     def require_mlp_sync(self) -> bool:
         """`enable_dp_attention or require_gathered_buffer`."""
@@ -3255,103 +3255,103 @@ class Config:
 
 
 _ARGUMENTS: Final = (
-    Argument("max_running_requests", int, "specs/sglang/engine.yaml:48"),
+    Argument("max_running_requests", int, "specs/sglang/engine.yaml:49"),
     Argument(
         "max_total_tokens_target",
         int,
-        "specs/sglang/engine.yaml:51",
+        "specs/sglang/engine.yaml:52",
         base="max_total_tokens",
         worker="target",
     ),
     Argument(
         "max_total_tokens_draft",
         int,
-        "specs/sglang/engine.yaml:51",
+        "specs/sglang/engine.yaml:52",
         base="max_total_tokens",
         worker="draft",
     ),
-    Argument("context_length", int, "specs/sglang/engine.yaml:54"),
-    Argument("chunked_prefill_size", int, "specs/sglang/engine.yaml:56"),
-    Argument("max_prefill_tokens", int, "specs/sglang/engine.yaml:59"),
-    Argument("enable_dynamic_chunking", bool, "specs/sglang/engine.yaml:62"),
-    Argument("enable_mixed_chunk", bool, "specs/sglang/engine.yaml:64"),
-    Argument("page_size", int, "specs/sglang/engine.yaml:66"),
-    Argument("vocab_size", int, "specs/sglang/engine.yaml:68"),
-    Argument("hidden_size", int, "specs/sglang/engine.yaml:70"),
-    Argument("tp_size", int, "specs/sglang/engine.yaml:73"),
-    Argument("dp_size", int, "specs/sglang/engine.yaml:74"),
-    Argument("attn_dp_size", int, "specs/sglang/engine.yaml:75"),
-    Argument("attn_cp_size", int, "specs/sglang/engine.yaml:77"),
-    Argument("pp_size", int, "specs/sglang/engine.yaml:79"),
-    Argument("ep_size", int, "specs/sglang/engine.yaml:80"),
-    Argument("enable_dp_attention", bool, "specs/sglang/engine.yaml:81"),
-    Argument("cp_strategy", CpStrategy, "specs/sglang/engine.yaml:82"),
-    Argument("moe_a2a_backend", MoeA2aBackend, "specs/sglang/engine.yaml:85"),
-    Argument("moe_dense_tp_size", int, "specs/sglang/engine.yaml:89"),
-    Argument("enable_dp_lm_head", bool, "specs/sglang/engine.yaml:91"),
-    Argument("deepep_v2_pads_alike", bool, "specs/sglang/engine.yaml:92"),
-    Argument("idle_ranks_pad_alike", bool, "specs/sglang/engine.yaml:93"),
-    Argument("custom_all_reduce_tokens", int, "specs/sglang/engine.yaml:95"),
-    Argument("disable_attn_tp_gather", bool, "specs/sglang/engine.yaml:98"),
-    Argument("elastic_world_expanded", bool, "specs/sglang/engine.yaml:99"),
-    Argument("mori_receive_bound", bool, "specs/sglang/engine.yaml:100"),
-    Argument("attn_tp_rank", int, "specs/sglang/engine.yaml:101"),
-    Argument("latent_attention", bool, "specs/sglang/engine.yaml:102"),
-    Argument("enable_pdmux", bool, "specs/sglang/engine.yaml:104"),
-    Argument("enable_two_batch_overlap", bool, "specs/sglang/engine.yaml:106"),
-    Argument("hip", bool, "specs/sglang/engine.yaml:108"),
-    Argument("speculative_algorithm", SpeculativeAlgorithm, "specs/sglang/engine.yaml:110"),
-    Argument("speculative_adaptive", bool, "specs/sglang/engine.yaml:113"),
-    Argument("speculative_adaptive_candidates", tuple, "specs/sglang/engine.yaml:116"),
-    Argument("adaptive_draft_tokens", int, "specs/sglang/engine.yaml:119"),
-    Argument("speculative_num_steps", int, "specs/sglang/engine.yaml:123"),
-    Argument("speculative_eagle_topk", int, "specs/sglang/engine.yaml:127"),
-    Argument("speculative_num_draft_tokens", int, "specs/sglang/engine.yaml:130"),
-    Argument("enable_multi_layer_eagle", bool, "specs/sglang/engine.yaml:134"),
-    Argument("dllm_block_size", int, "specs/sglang/engine.yaml:136"),
-    Argument("disaggregation_mode", DisaggregationMode, "specs/sglang/engine.yaml:140"),
-    Argument("dllm_input_preparation", bool, "specs/sglang/engine.yaml:143"),
-    Argument("request_pool_size", int, "specs/sglang/engine.yaml:146"),
-    Argument("enable_decode_graph", bool, "specs/sglang/engine.yaml:150"),
-    Argument("disable_cuda_graph_padding", bool, "specs/sglang/engine.yaml:152"),
-    Argument("capture_max_requests", int, "specs/sglang/engine.yaml:154"),
-    Argument("capture_requests", tuple, "specs/sglang/engine.yaml:157"),
-    Argument("enable_prefill_graph", bool, "specs/sglang/engine.yaml:172"),
-    Argument("prefill_graph_backend", PrefillGraphBackend, "specs/sglang/engine.yaml:174"),
-    Argument("capture_max_tokens", int, "specs/sglang/engine.yaml:177"),
-    Argument("capture_tokens", tuple, "specs/sglang/engine.yaml:180"),
-    Argument("full_prefill_max_req", int, "specs/sglang/engine.yaml:190"),
-    Argument("disable_chunked_prefix_cache", bool, "specs/sglang/engine.yaml:195"),
-    Argument("full_prefill_prefix_chunk_tokens", int, "specs/sglang/engine.yaml:198"),
-    Argument("residual_streams", int, "specs/sglang/engine.yaml:202"),
-    Argument("is_multimodal", bool, "specs/sglang/engine.yaml:204"),
-    Argument("disable_radix_cache", bool, "specs/sglang/engine.yaml:205"),
-    Argument("draft_input_size", int, "specs/sglang/engine.yaml:206"),
-    Argument("mamba_conv_length", int, "specs/sglang/engine.yaml:210"),
-    Argument("draft_hidden_size", int, "specs/sglang/engine.yaml:213"),
-    Argument("draft_is_eagle3", bool, "specs/sglang/engine.yaml:216"),
-    Argument("draft_index_topk", int, "specs/sglang/engine.yaml:218"),
-    Argument("draft_vocab_size", int, "specs/sglang/engine.yaml:221"),
-    Argument("speculative_use_rejection_sampling", bool, "specs/sglang/engine.yaml:224"),
-    Argument("enable_deterministic_inference", bool, "specs/sglang/engine.yaml:226"),
-    Argument("enable_lora", bool, "specs/sglang/engine.yaml:228"),
-    Argument("kv_canary", bool, "specs/sglang/engine.yaml:229"),
-    Argument("attention_backend", AttentionBackend, "specs/sglang/engine.yaml:231"),
-    Argument("request_table_extra", int, "specs/sglang/engine.yaml:235"),
-    Argument("sliding_window", int, "specs/sglang/engine.yaml:239"),
-    Argument("attention_heads", int, "specs/sglang/engine.yaml:242"),
-    Argument("value_head_size", int, "specs/sglang/engine.yaml:243"),
-    Argument("flashinfer_workspace_bytes", int, "specs/sglang/engine.yaml:244"),
-    Argument("triton_kv_splits", int, "specs/sglang/engine.yaml:247"),
-    Argument("mla_latent_size", int, "specs/sglang/engine.yaml:250"),
-    Argument("mla_output_size", int, "specs/sglang/engine.yaml:253"),
-    Argument("dsa_pages", bool, "specs/sglang/engine.yaml:256"),
-    Argument("dsa_index_topk", int, "specs/sglang/engine.yaml:258"),
-    Argument("encoder_only_layers", bool, "specs/sglang/engine.yaml:261"),
-    Argument("hybrid_linear", bool, "specs/sglang/engine.yaml:263"),
-    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:266"),
-    Argument("max_source_positions", int, "specs/sglang/engine.yaml:268"),
-    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:271"),
-    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:273"),
-    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:276"),
+    Argument("context_length", int, "specs/sglang/engine.yaml:55"),
+    Argument("chunked_prefill_size", int, "specs/sglang/engine.yaml:57"),
+    Argument("max_prefill_tokens", int, "specs/sglang/engine.yaml:60"),
+    Argument("enable_dynamic_chunking", bool, "specs/sglang/engine.yaml:63"),
+    Argument("enable_mixed_chunk", bool, "specs/sglang/engine.yaml:65"),
+    Argument("page_size", int, "specs/sglang/engine.yaml:67"),
+    Argument("vocab_size", int, "specs/sglang/engine.yaml:69"),
+    Argument("hidden_size", int, "specs/sglang/engine.yaml:71"),
+    Argument("tp_size", int, "specs/sglang/engine.yaml:74"),
+    Argument("dp_size", int, "specs/sglang/engine.yaml:75"),
+    Argument("attn_dp_size", int, "specs/sglang/engine.yaml:76"),
+    Argument("attn_cp_size", int, "specs/sglang/engine.yaml:78"),
+    Argument("pp_size", int, "specs/sglang/engine.yaml:80"),
+    Argument("ep_size", int, "specs/sglang/engine.yaml:81"),
+    Argument("enable_dp_attention", bool, "specs/sglang/engine.yaml:82"),
+    Argument("cp_strategy", CpStrategy, "specs/sglang/engine.yaml:83"),
+    Argument("moe_a2a_backend", MoeA2aBackend, "specs/sglang/engine.yaml:86"),
+    Argument("moe_dense_tp_size", int, "specs/sglang/engine.yaml:90"),
+    Argument("enable_dp_lm_head", bool, "specs/sglang/engine.yaml:92"),
+    Argument("deepep_v2_pads_alike", bool, "specs/sglang/engine.yaml:93"),
+    Argument("idle_ranks_pad_alike", bool, "specs/sglang/engine.yaml:94"),
+    Argument("custom_all_reduce_tokens", int, "specs/sglang/engine.yaml:96"),
+    Argument("disable_attn_tp_gather", bool, "specs/sglang/engine.yaml:99"),
+    Argument("elastic_world_expanded", bool, "specs/sglang/engine.yaml:100"),
+    Argument("mori_receive_bound", bool, "specs/sglang/engine.yaml:101"),
+    Argument("attn_tp_rank", int, "specs/sglang/engine.yaml:102"),
+    Argument("latent_attention", bool, "specs/sglang/engine.yaml:103"),
+    Argument("enable_pdmux", bool, "specs/sglang/engine.yaml:105"),
+    Argument("enable_two_batch_overlap", bool, "specs/sglang/engine.yaml:107"),
+    Argument("hip", bool, "specs/sglang/engine.yaml:109"),
+    Argument("speculative_algorithm", SpeculativeAlgorithm, "specs/sglang/engine.yaml:111"),
+    Argument("speculative_adaptive", bool, "specs/sglang/engine.yaml:114"),
+    Argument("speculative_adaptive_candidates", tuple, "specs/sglang/engine.yaml:117"),
+    Argument("adaptive_draft_tokens", int, "specs/sglang/engine.yaml:120"),
+    Argument("speculative_num_steps", int, "specs/sglang/engine.yaml:124"),
+    Argument("speculative_eagle_topk", int, "specs/sglang/engine.yaml:128"),
+    Argument("speculative_num_draft_tokens", int, "specs/sglang/engine.yaml:131"),
+    Argument("enable_multi_layer_eagle", bool, "specs/sglang/engine.yaml:135"),
+    Argument("dllm_block_size", int, "specs/sglang/engine.yaml:137"),
+    Argument("disaggregation_mode", DisaggregationMode, "specs/sglang/engine.yaml:141"),
+    Argument("dllm_input_preparation", bool, "specs/sglang/engine.yaml:144"),
+    Argument("request_pool_size", int, "specs/sglang/engine.yaml:147"),
+    Argument("enable_decode_graph", bool, "specs/sglang/engine.yaml:151"),
+    Argument("disable_cuda_graph_padding", bool, "specs/sglang/engine.yaml:153"),
+    Argument("capture_max_requests", int, "specs/sglang/engine.yaml:155"),
+    Argument("capture_requests", tuple, "specs/sglang/engine.yaml:158"),
+    Argument("enable_prefill_graph", bool, "specs/sglang/engine.yaml:173"),
+    Argument("prefill_graph_backend", PrefillGraphBackend, "specs/sglang/engine.yaml:175"),
+    Argument("capture_max_tokens", int, "specs/sglang/engine.yaml:178"),
+    Argument("capture_tokens", tuple, "specs/sglang/engine.yaml:181"),
+    Argument("full_prefill_max_req", int, "specs/sglang/engine.yaml:191"),
+    Argument("disable_chunked_prefix_cache", bool, "specs/sglang/engine.yaml:196"),
+    Argument("full_prefill_prefix_chunk_tokens", int, "specs/sglang/engine.yaml:199"),
+    Argument("residual_streams", int, "specs/sglang/engine.yaml:203"),
+    Argument("is_multimodal", bool, "specs/sglang/engine.yaml:205"),
+    Argument("disable_radix_cache", bool, "specs/sglang/engine.yaml:206"),
+    Argument("draft_input_size", int, "specs/sglang/engine.yaml:207"),
+    Argument("mamba_conv_length", int, "specs/sglang/engine.yaml:211"),
+    Argument("draft_hidden_size", int, "specs/sglang/engine.yaml:214"),
+    Argument("draft_is_eagle3", bool, "specs/sglang/engine.yaml:217"),
+    Argument("draft_index_topk", int, "specs/sglang/engine.yaml:219"),
+    Argument("draft_vocab_size", int, "specs/sglang/engine.yaml:222"),
+    Argument("speculative_use_rejection_sampling", bool, "specs/sglang/engine.yaml:225"),
+    Argument("enable_deterministic_inference", bool, "specs/sglang/engine.yaml:227"),
+    Argument("enable_lora", bool, "specs/sglang/engine.yaml:229"),
+    Argument("kv_canary", bool, "specs/sglang/engine.yaml:230"),
+    Argument("attention_backend", AttentionBackend, "specs/sglang/engine.yaml:232"),
+    Argument("request_table_extra", int, "specs/sglang/engine.yaml:236"),
+    Argument("sliding_window", int, "specs/sglang/engine.yaml:240"),
+    Argument("attention_heads", int, "specs/sglang/engine.yaml:243"),
+    Argument("value_head_size", int, "specs/sglang/engine.yaml:244"),
+    Argument("flashinfer_workspace_bytes", int, "specs/sglang/engine.yaml:245"),
+    Argument("triton_kv_splits", int, "specs/sglang/engine.yaml:248"),
+    Argument("mla_latent_size", int, "specs/sglang/engine.yaml:251"),
+    Argument("mla_output_size", int, "specs/sglang/engine.yaml:254"),
+    Argument("dsa_pages", bool, "specs/sglang/engine.yaml:257"),
+    Argument("dsa_index_topk", int, "specs/sglang/engine.yaml:259"),
+    Argument("encoder_only_layers", bool, "specs/sglang/engine.yaml:262"),
+    Argument("hybrid_linear", bool, "specs/sglang/engine.yaml:264"),
+    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:267"),
+    Argument("max_source_positions", int, "specs/sglang/engine.yaml:269"),
+    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:272"),
+    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:274"),
+    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:277"),
 )

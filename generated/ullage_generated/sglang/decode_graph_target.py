@@ -21,6 +21,7 @@ from ullage_runtime.checks import (
     whole_number,
 )
 from ullage_runtime.configuration import present
+from ullage_runtime.cuda.writer import writer_for
 from ullage_runtime.debug import (
     DebugOptions,
     poison_around,
@@ -34,7 +35,6 @@ from ullage_runtime.outputs import cut_to_live, map_tensors
 from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.ranks import Ranks
 from ullage_runtime.requirements import require_ranks, require_same_configuration
-from ullage_runtime.torch_writer import TorchWriter
 from ullage_runtime.version import require_generated_code_version
 from ullage_runtime.views import SlotViews
 
@@ -651,10 +651,10 @@ class DecodeGraphTargetRunner:
             regions=None if arenas is None else arenas.decode_graph_target,
         )
         self._views = SlotViews()
-        self._plans: PlanCache[DecodeGraphTargetBatch] = PlanCache(
+        self.plans: PlanCache[DecodeGraphTargetBatch] = PlanCache(
             {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
         )
-        self._writer = None if self.debug.loads else TorchWriter(self.registry.regions.addresses)
+        self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
 
     def load(
         self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
@@ -671,8 +671,8 @@ class DecodeGraphTargetRunner:
         does not fit, PeerError where the batch of another rank is refused.
         """
         agreed = pad if not isinstance(pad, Offer) else pad.rows if pad.live is live else None
-        key = self._plans.key(live, live.mode, agreed) if copy else None
-        batch = None if key is None else self._plans.load(key, live)
+        key = self.plans.key(live, live.mode, agreed) if copy else None
+        batch = None if key is None else self.plans.load(key, live)
         if batch is None:
             batch = self._load(live, self._extents(live, pad, sources=True), copy, key)
         return batch
@@ -792,8 +792,8 @@ class DecodeGraphTargetRunner:
     ) -> DecodeGraphTargetBatch:
         rows, padded = extents.rows, extents.padded
         if copy and not self.debug.loads:
-            key = self._plans.key_of(live, live.mode, extents) if key is None else key
-            return self._plans.load_new(key, live, lambda: self._plan(live, extents))
+            key = self.plans.key_of(live, live.mode, extents) if key is None else key
+            return self.plans.load_new(key, live, lambda: self._plan(live, extents))
         plan = self._plan(live, extents)
         if copy:
             return self._load_debugged(live, plan)
@@ -832,7 +832,7 @@ class DecodeGraphTargetRunner:
             case Mode.DECODE:
                 return self._plan_decoding(live, extents)
             case Mode.DLLM_EXTEND:
-                return self._plan_dllm_extend(live, extents)
+                return self._plan_lengthening(live, extents)
             case Mode.IDLE:
                 return self._plan_idling(live, extents)
             case Mode.TARGET_VERIFY:
@@ -849,7 +849,7 @@ class DecodeGraphTargetRunner:
             case Mode.DECODE:
                 self._poison_decoding(live)
             case Mode.DLLM_EXTEND:
-                self._poison_dllm_extend(live)
+                self._poison_lengthening(live)
             case Mode.IDLE:
                 self._poison_idling(live)
             case Mode.TARGET_VERIFY:
@@ -864,7 +864,7 @@ class DecodeGraphTargetRunner:
             case Mode.DECODE:
                 self._require_unpoisoned_decoding(batch, batch.mode.value)
             case Mode.DLLM_EXTEND:
-                self._require_unpoisoned_dllm_extend(batch, batch.mode.value)
+                self._require_unpoisoned_lengthening(batch, batch.mode.value)
             case Mode.IDLE:
                 self._require_unpoisoned_idling(batch, batch.mode.value)
             case Mode.TARGET_VERIFY:
@@ -875,7 +875,7 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, pad: bool | Offer, sources: bool
     ) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:119
+        # specs/sglang/engine.yaml:120
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -883,7 +883,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_verify",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:119",
+                place="specs/sglang/engine.yaml:120",
             )
         )
         if config.adaptive:
@@ -892,7 +892,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:119",
+                place="specs/sglang/engine.yaml:120",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_verify.yaml:7
@@ -985,7 +985,7 @@ class DecodeGraphTargetRunner:
     # specs/sglang/modes/capture.yaml:1
     def _extents_capture(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:119
+        # specs/sglang/engine.yaml:120
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -993,7 +993,7 @@ class DecodeGraphTargetRunner:
                 "capture",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:119",
+                place="specs/sglang/engine.yaml:120",
             )
         )
         if config.adaptive:
@@ -1002,7 +1002,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:119",
+                place="specs/sglang/engine.yaml:120",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/capture.yaml:7
@@ -1081,7 +1081,7 @@ class DecodeGraphTargetRunner:
     def _extents_decode(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:119
+            # specs/sglang/engine.yaml:120
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1089,7 +1089,7 @@ class DecodeGraphTargetRunner:
                     "decode",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:119",
+                    place="specs/sglang/engine.yaml:120",
                 )
             )
             if config.adaptive:
@@ -1098,7 +1098,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:119",
+                    place="specs/sglang/engine.yaml:120",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/decode.yaml:7
@@ -1195,7 +1195,7 @@ class DecodeGraphTargetRunner:
     def _extents_dllm_extend(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:119
+            # specs/sglang/engine.yaml:120
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1203,7 +1203,7 @@ class DecodeGraphTargetRunner:
                     "dllm_extend",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:119",
+                    place="specs/sglang/engine.yaml:120",
                 )
             )
             if config.adaptive:
@@ -1212,7 +1212,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:119",
+                    place="specs/sglang/engine.yaml:120",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/dllm_extend.yaml:7
@@ -1234,7 +1234,7 @@ class DecodeGraphTargetRunner:
                 )
             rows = live_dllm_extend(config, requests)
             if sources:
-                self._check_sources_dllm_extend(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_lengthening(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
@@ -1312,7 +1312,7 @@ class DecodeGraphTargetRunner:
     def _extents_idle(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:119
+            # specs/sglang/engine.yaml:120
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1320,7 +1320,7 @@ class DecodeGraphTargetRunner:
                     "idle",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:119",
+                    place="specs/sglang/engine.yaml:120",
                 )
             )
             if config.adaptive:
@@ -1329,7 +1329,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:119",
+                    place="specs/sglang/engine.yaml:120",
                     listed="speculative_adaptive_candidates",
                 )
             rows = live_idle()
@@ -1412,7 +1412,7 @@ class DecodeGraphTargetRunner:
     def _extents_target_verify(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:119
+            # specs/sglang/engine.yaml:120
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1420,7 +1420,7 @@ class DecodeGraphTargetRunner:
                     "target_verify",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:119",
+                    place="specs/sglang/engine.yaml:120",
                 )
             )
             if config.adaptive:
@@ -1429,7 +1429,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:119",
+                    place="specs/sglang/engine.yaml:120",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/target_verify.yaml:7
@@ -4655,7 +4655,7 @@ class DecodeGraphTargetRunner:
                 place="specs/sglang/slots.yaml:64",
             )
 
-    def _check_sources_dllm_extend(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+    def _check_sources_lengthening(self, live: LiveBatch, rows: Rows, known: bool) -> None:
         """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
         config = self.config
         mode = live.mode.value
@@ -4919,9 +4919,9 @@ class DecodeGraphTargetRunner:
                 place="specs/sglang/slots.yaml:89",
             )
         if self.debug.values:
-            self._check_values_dllm_extend(live, mode)
+            self._check_values_lengthening(live, mode)
 
-    def _plan_dllm_extend(
+    def _plan_lengthening(
         self, live: LiveBatch, extents: Extents
     ) -> LoadPlan[DecodeGraphTargetBatch]:
         """The slots of dllm_extend."""
@@ -5386,7 +5386,7 @@ class DecodeGraphTargetRunner:
         )
         return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
-    def _check_values_dllm_extend(self, live: LiveBatch, mode: str) -> None:
+    def _check_values_lengthening(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
         config = self.config
         registry = self.registry
@@ -5529,7 +5529,7 @@ class DecodeGraphTargetRunner:
                 place="specs/sglang/slots.yaml:64",
             )
 
-    def _poison_dllm_extend(self, live: LiveBatch) -> None:
+    def _poison_lengthening(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
         poison_around(self.registry.flashinfer_workspace, None)
         poison_around(self.registry.graph_input_embeds, None)
@@ -5615,7 +5615,7 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.tree_cache_seqlens, None)
         poison_around(self.registry.tree_window_page_table, None)
 
-    def _require_unpoisoned_dllm_extend(self, batch: DecodeGraphTargetBatch, mode: str) -> None:
+    def _require_unpoisoned_lengthening(self, batch: DecodeGraphTargetBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
         if batch.input_ids is not None:
             require_unpoisoned(

@@ -21,6 +21,7 @@ from ullage_runtime.checks import (
     whole_number,
 )
 from ullage_runtime.configuration import present
+from ullage_runtime.cuda.writer import writer_for
 from ullage_runtime.debug import (
     DebugOptions,
     poison_around,
@@ -33,7 +34,6 @@ from ullage_runtime.load_plan import LoadPlan, LoadSteps
 from ullage_runtime.outputs import cut_to_live, map_tensors
 from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.requirements import require_same_configuration
-from ullage_runtime.torch_writer import TorchWriter
 from ullage_runtime.version import require_generated_code_version
 from ullage_runtime.views import SlotViews
 
@@ -185,8 +185,8 @@ class DflashGraphDraftRunner:
             regions=None if arenas is None else arenas.dflash_graph_draft,
         )
         self._views = SlotViews()
-        self._plans: PlanCache[DflashGraphDraftBatch] = PlanCache({} if self.debug.loads else SEEN)
-        self._writer = None if self.debug.loads else TorchWriter(self.registry.regions.addresses)
+        self.plans: PlanCache[DflashGraphDraftBatch] = PlanCache({} if self.debug.loads else SEEN)
+        self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
 
     def load(
         self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
@@ -203,8 +203,8 @@ class DflashGraphDraftRunner:
         does not fit.
         """
         agreed = pad if not isinstance(pad, Offer) else pad.rows if pad.live is live else None
-        key = self._plans.key(live, live.mode, agreed) if copy else None
-        batch = None if key is None else self._plans.load(key, live)
+        key = self.plans.key(live, live.mode, agreed) if copy else None
+        batch = None if key is None else self.plans.load(key, live)
         if batch is None:
             batch = self._load(live, self._extents(live, pad, sources=True), copy, key)
         return batch
@@ -299,8 +299,8 @@ class DflashGraphDraftRunner:
     ) -> DflashGraphDraftBatch:
         rows, padded = extents.rows, extents.padded
         if copy and not self.debug.loads:
-            key = self._plans.key_of(live, live.mode, extents) if key is None else key
-            return self._plans.load_new(key, live, lambda: self._plan(live, extents))
+            key = self.plans.key_of(live, live.mode, extents) if key is None else key
+            return self.plans.load_new(key, live, lambda: self._plan(live, extents))
         plan = self._plan(live, extents)
         if copy:
             return self._load_debugged(live, plan)
@@ -356,7 +356,7 @@ class DflashGraphDraftRunner:
     # specs/sglang/modes/capture_block.yaml:1
     def _extents_capture_block(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:119
+        # specs/sglang/engine.yaml:120
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -364,7 +364,7 @@ class DflashGraphDraftRunner:
                 "capture_block",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:119",
+                place="specs/sglang/engine.yaml:120",
             )
         )
         if config.adaptive:
@@ -373,7 +373,7 @@ class DflashGraphDraftRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:119",
+                place="specs/sglang/engine.yaml:120",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/capture_block.yaml:7
@@ -446,7 +446,7 @@ class DflashGraphDraftRunner:
     # specs/sglang/modes/dflash_draft.yaml:1
     def _extents_dflash_draft(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:119
+        # specs/sglang/engine.yaml:120
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -454,7 +454,7 @@ class DflashGraphDraftRunner:
                 "dflash_draft",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:119",
+                place="specs/sglang/engine.yaml:120",
             )
         )
         if config.adaptive:
@@ -463,7 +463,7 @@ class DflashGraphDraftRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:119",
+                place="specs/sglang/engine.yaml:120",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/dflash_draft.yaml:7

@@ -20,6 +20,7 @@ from ullage_runtime.checks import (
     whole_number,
 )
 from ullage_runtime.configuration import present
+from ullage_runtime.cuda.writer import writer_for
 from ullage_runtime.debug import (
     DebugOptions,
     poison_around,
@@ -33,7 +34,6 @@ from ullage_runtime.outputs import cut_to_live, map_tensors
 from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.ranks import Ranks
 from ullage_runtime.requirements import require_ranks, require_same_configuration
-from ullage_runtime.torch_writer import TorchWriter
 from ullage_runtime.version import require_generated_code_version
 from ullage_runtime.views import SlotViews
 
@@ -311,10 +311,10 @@ class DraftExtendGraphDraftRunner:
             regions=None if arenas is None else arenas.draft_extend_graph_draft,
         )
         self._views = SlotViews()
-        self._plans: PlanCache[DraftExtendGraphDraftBatch] = PlanCache(
+        self.plans: PlanCache[DraftExtendGraphDraftBatch] = PlanCache(
             {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
         )
-        self._writer = None if self.debug.loads else TorchWriter(self.registry.regions.addresses)
+        self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
 
     def load(
         self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
@@ -331,8 +331,8 @@ class DraftExtendGraphDraftRunner:
         does not fit, PeerError where the batch of another rank is refused.
         """
         agreed = pad if not isinstance(pad, Offer) else pad.rows if pad.live is live else None
-        key = self._plans.key(live, live.mode, agreed) if copy else None
-        batch = None if key is None else self._plans.load(key, live)
+        key = self.plans.key(live, live.mode, agreed) if copy else None
+        batch = None if key is None else self.plans.load(key, live)
         if batch is None:
             batch = self._load(live, self._extents(live, pad, sources=True), copy, key)
         return batch
@@ -447,8 +447,8 @@ class DraftExtendGraphDraftRunner:
     ) -> DraftExtendGraphDraftBatch:
         rows, padded = extents.rows, extents.padded
         if copy and not self.debug.loads:
-            key = self._plans.key_of(live, live.mode, extents) if key is None else key
-            return self._plans.load_new(key, live, lambda: self._plan(live, extents))
+            key = self.plans.key_of(live, live.mode, extents) if key is None else key
+            return self.plans.load_new(key, live, lambda: self._plan(live, extents))
         plan = self._plan(live, extents)
         if copy:
             return self._load_debugged(live, plan)

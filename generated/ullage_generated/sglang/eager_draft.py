@@ -23,6 +23,7 @@ from ullage_runtime.checks import (
     whole_number,
 )
 from ullage_runtime.configuration import present
+from ullage_runtime.cuda.writer import writer_for
 from ullage_runtime.debug import (
     DebugOptions,
     poison_around,
@@ -36,7 +37,6 @@ from ullage_runtime.outputs import cut_to_live, map_tensors
 from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.ranks import Ranks
 from ullage_runtime.requirements import require_ranks, require_same_configuration
-from ullage_runtime.torch_writer import TorchWriter
 from ullage_runtime.version import require_generated_code_version
 from ullage_runtime.views import SlotViews
 
@@ -808,10 +808,10 @@ class EagerDraftRunner:
             regions=None if arenas is None else arenas.eager_draft,
         )
         self._views = SlotViews()
-        self._plans: PlanCache[EagerDraftBatch] = PlanCache(
+        self.plans: PlanCache[EagerDraftBatch] = PlanCache(
             {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
         )
-        self._writer = None if self.debug.loads else TorchWriter(self.registry.regions.addresses)
+        self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
         self._is_warm = False
 
     def load(
@@ -829,8 +829,8 @@ class EagerDraftRunner:
         does not fit, PeerError where the batch of another rank is refused.
         """
         agreed = pad if not isinstance(pad, Offer) else pad.rows if pad.live is live else None
-        key = self._plans.key(live, live.mode, agreed) if copy else None
-        batch = None if key is None else self._plans.load(key, live)
+        key = self.plans.key(live, live.mode, agreed) if copy else None
+        batch = None if key is None else self.plans.load(key, live)
         if batch is None:
             batch = self._load(live, self._extents(live, pad, sources=True), copy, key)
         return batch
@@ -1155,8 +1155,8 @@ class EagerDraftRunner:
     ) -> EagerDraftBatch:
         rows, padded = extents.rows, extents.padded
         if copy and not self.debug.loads:
-            key = self._plans.key_of(live, live.mode, extents) if key is None else key
-            return self._plans.load_new(key, live, lambda: self._plan(live, extents))
+            key = self.plans.key_of(live, live.mode, extents) if key is None else key
+            return self.plans.load_new(key, live, lambda: self._plan(live, extents))
         plan = self._plan(live, extents)
         if copy:
             return self._load_debugged(live, plan)
@@ -1248,7 +1248,7 @@ class EagerDraftRunner:
         self, live: LiveBatch, pad: bool | Offer, sources: bool
     ) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:119
+        # specs/sglang/engine.yaml:120
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -1256,7 +1256,7 @@ class EagerDraftRunner:
                 "adaptive_draft_extend",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:119",
+                place="specs/sglang/engine.yaml:120",
             )
         )
         if config.adaptive:
@@ -1265,7 +1265,7 @@ class EagerDraftRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:119",
+                place="specs/sglang/engine.yaml:120",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_draft_extend.yaml:7

@@ -23,6 +23,7 @@ from ullage_runtime.checks import (
     whole_number,
 )
 from ullage_runtime.configuration import present
+from ullage_runtime.cuda.writer import writer_for
 from ullage_runtime.debug import (
     DebugOptions,
     poison_around,
@@ -36,7 +37,6 @@ from ullage_runtime.outputs import cut_to_live, map_tensors
 from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.ranks import Ranks
 from ullage_runtime.requirements import require_ranks, require_same_configuration
-from ullage_runtime.torch_writer import TorchWriter
 from ullage_runtime.version import require_generated_code_version
 from ullage_runtime.views import SlotViews
 
@@ -888,10 +888,10 @@ class EagerTargetRunner:
             regions=None if arenas is None else arenas.eager_target,
         )
         self._views = SlotViews()
-        self._plans: PlanCache[EagerTargetBatch] = PlanCache(
+        self.plans: PlanCache[EagerTargetBatch] = PlanCache(
             {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
         )
-        self._writer = None if self.debug.loads else TorchWriter(self.registry.regions.addresses)
+        self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
         self._is_warm = False
 
     def load(
@@ -909,8 +909,8 @@ class EagerTargetRunner:
         does not fit, PeerError where the batch of another rank is refused.
         """
         agreed = pad if not isinstance(pad, Offer) else pad.rows if pad.live is live else None
-        key = self._plans.key(live, live.mode, agreed) if copy else None
-        batch = None if key is None else self._plans.load(key, live)
+        key = self.plans.key(live, live.mode, agreed) if copy else None
+        batch = None if key is None else self.plans.load(key, live)
         if batch is None:
             batch = self._load(live, self._extents(live, pad, sources=True), copy, key)
         return batch
@@ -1183,24 +1183,6 @@ class EagerTargetRunner:
                     dtype=self.registry.seq_lens_cpu.dtype,
                     device=self.registry.seq_lens_cpu.device,
                 ),
-                extend_seq_lens=torch.full(
-                    (rows_requests,),
-                    0,
-                    dtype=self.registry.extend_seq_lens.dtype,
-                    device=self.registry.extend_seq_lens.device,
-                ),
-                extend_prefix_lens=torch.full(
-                    (rows_requests,),
-                    0,
-                    dtype=self.registry.extend_prefix_lens.dtype,
-                    device=self.registry.extend_prefix_lens.device,
-                ),
-                extend_start_loc=torch.full(
-                    (rows_requests,),
-                    0,
-                    dtype=self.registry.extend_start_loc.dtype,
-                    device=self.registry.extend_start_loc.device,
-                ),
                 encoder_lens=None
                 if self.registry.encoder_lens is None
                 else torch.full(
@@ -1293,24 +1275,6 @@ class EagerTargetRunner:
                     config.sequence_fill,
                     dtype=self.registry.seq_lens_cpu.dtype,
                     device=self.registry.seq_lens_cpu.device,
-                ),
-                extend_seq_lens=torch.full(
-                    (rows_requests,),
-                    0,
-                    dtype=self.registry.extend_seq_lens.dtype,
-                    device=self.registry.extend_seq_lens.device,
-                ),
-                extend_prefix_lens=torch.full(
-                    (rows_requests,),
-                    0,
-                    dtype=self.registry.extend_prefix_lens.dtype,
-                    device=self.registry.extend_prefix_lens.device,
-                ),
-                extend_start_loc=torch.full(
-                    (rows_requests,),
-                    0,
-                    dtype=self.registry.extend_start_loc.dtype,
-                    device=self.registry.extend_start_loc.device,
                 ),
                 encoder_lens=None
                 if self.registry.encoder_lens is None
@@ -1476,8 +1440,8 @@ class EagerTargetRunner:
     ) -> EagerTargetBatch:
         rows, padded = extents.rows, extents.padded
         if copy and not self.debug.loads:
-            key = self._plans.key_of(live, live.mode, extents) if key is None else key
-            return self._plans.load_new(key, live, lambda: self._plan(live, extents))
+            key = self.plans.key_of(live, live.mode, extents) if key is None else key
+            return self.plans.load_new(key, live, lambda: self._plan(live, extents))
         plan = self._plan(live, extents)
         if copy:
             return self._load_debugged(live, plan)
@@ -1507,63 +1471,57 @@ class EagerTargetRunner:
 
     def _plan(self, live: LiveBatch, extents: Extents) -> LoadPlan[EagerTargetBatch]:
         match live.mode:
+            case Mode.ADAPTIVE_VERIFY | Mode.DECODE | Mode.IDLE | Mode.TARGET_VERIFY:
+                return self._plan_adaptive_verify(live, extents)
             case (
-                Mode.ADAPTIVE_VERIFY
-                | Mode.DECODE_BESIDE_EXTEND
+                Mode.DECODE_BESIDE_EXTEND
                 | Mode.DLLM_EXTEND
                 | Mode.EXTEND
                 | Mode.EXTEND_IN_TWO
                 | Mode.IDLE_BESIDE_EXTEND
                 | Mode.MIXED
                 | Mode.SPLIT_PREFILL
-                | Mode.TARGET_VERIFY
             ):
-                return self._plan_extending(live, extents)
-            case Mode.DECODE | Mode.IDLE:
-                return self._plan_decode(live, extents)
+                return self._plan_lengthening(live, extents)
             case _:
                 raise self._unknown(live.mode)
 
     def _poison(self, live: LiveBatch) -> None:
         match live.mode:
+            case Mode.ADAPTIVE_VERIFY | Mode.DECODE | Mode.IDLE | Mode.TARGET_VERIFY:
+                self._poison_adaptive_verify(live)
             case (
-                Mode.ADAPTIVE_VERIFY
-                | Mode.DECODE_BESIDE_EXTEND
+                Mode.DECODE_BESIDE_EXTEND
                 | Mode.DLLM_EXTEND
                 | Mode.EXTEND
                 | Mode.EXTEND_IN_TWO
                 | Mode.IDLE_BESIDE_EXTEND
                 | Mode.MIXED
                 | Mode.SPLIT_PREFILL
-                | Mode.TARGET_VERIFY
             ):
-                self._poison_extending(live)
-            case Mode.DECODE | Mode.IDLE:
-                self._poison_decode(live)
+                self._poison_lengthening(live)
 
     def _require_unpoisoned(self, batch: EagerTargetBatch) -> None:
         match batch.mode:
+            case Mode.ADAPTIVE_VERIFY | Mode.DECODE | Mode.IDLE | Mode.TARGET_VERIFY:
+                self._require_unpoisoned_adaptive_verify(batch, batch.mode.value)
             case (
-                Mode.ADAPTIVE_VERIFY
-                | Mode.DECODE_BESIDE_EXTEND
+                Mode.DECODE_BESIDE_EXTEND
                 | Mode.DLLM_EXTEND
                 | Mode.EXTEND
                 | Mode.EXTEND_IN_TWO
                 | Mode.IDLE_BESIDE_EXTEND
                 | Mode.MIXED
                 | Mode.SPLIT_PREFILL
-                | Mode.TARGET_VERIFY
             ):
-                self._require_unpoisoned_extending(batch, batch.mode.value)
-            case Mode.DECODE | Mode.IDLE:
-                self._require_unpoisoned_decode(batch, batch.mode.value)
+                self._require_unpoisoned_lengthening(batch, batch.mode.value)
 
     # specs/sglang/modes/adaptive_verify.yaml:1
     def _extents_adaptive_verify(
         self, live: LiveBatch, pad: bool | Offer, sources: bool
     ) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:119
+        # specs/sglang/engine.yaml:120
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -1571,7 +1529,7 @@ class EagerTargetRunner:
                 "adaptive_verify",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:119",
+                place="specs/sglang/engine.yaml:120",
             )
         )
         if config.adaptive:
@@ -1580,7 +1538,7 @@ class EagerTargetRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:119",
+                place="specs/sglang/engine.yaml:120",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_verify.yaml:7
@@ -1602,7 +1560,7 @@ class EagerTargetRunner:
             )
         rows = live_adaptive_verify(config, requests, adaptive_draft_tokens)
         if sources:
-            self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
+            self._check_sources_adaptive_verify(live, rows, isinstance(pad, Offer) and pad.checked)
         padded_rows = (
             pad.rows if isinstance(pad, Offer) else pad_adaptive_verify(rows) if pad else rows
         )
@@ -1615,15 +1573,6 @@ class EagerTargetRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
-            binding="max_running_requests",
-        )
-        check_extent(
-            "adaptive_verify",
-            "extend_seq_lens.0",
-            rows.requests,
-            padded_rows.requests,
-            self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:27",
             binding="max_running_requests",
         )
         check_extent(
@@ -1657,7 +1606,9 @@ class EagerTargetRunner:
                 )
             rows = live_decode(config, requests)
             if sources:
-                self._check_sources_decode(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_adaptive_verify(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
@@ -1718,7 +1669,7 @@ class EagerTargetRunner:
                 )
             rows = live_decode_beside_extend(config, requests)
             if sources:
-                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_lengthening(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
@@ -1789,7 +1740,7 @@ class EagerTargetRunner:
                 )
             rows = live_dllm_extend(config, requests)
             if sources:
-                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_lengthening(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
@@ -1891,7 +1842,7 @@ class EagerTargetRunner:
                 )
             rows = live_extend(config, requests, tokens)
             if sources:
-                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_lengthening(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
@@ -2009,7 +1960,7 @@ class EagerTargetRunner:
                 )
             rows = live_extend_in_two(config, requests, tokens, split)
             if sources:
-                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_lengthening(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
@@ -2061,7 +2012,9 @@ class EagerTargetRunner:
         try:
             rows = live_idle()
             if sources:
-                self._check_sources_decode(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_adaptive_verify(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
@@ -2115,7 +2068,7 @@ class EagerTargetRunner:
         try:
             rows = live_idle_beside_extend()
             if sources:
-                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_lengthening(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
@@ -2263,7 +2216,7 @@ class EagerTargetRunner:
                 )
             rows = live_mixed(config, running, prefills, prefill_tokens)
             if sources:
-                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_lengthening(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
@@ -2366,7 +2319,7 @@ class EagerTargetRunner:
                 )
             rows = live_split_prefill(config, requests, tokens)
             if sources:
-                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_lengthening(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
@@ -2435,7 +2388,9 @@ class EagerTargetRunner:
                 )
             rows = live_target_verify(config, requests)
             if sources:
-                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_adaptive_verify(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
@@ -2462,17 +2417,6 @@ class EagerTargetRunner:
         )
         check_extent(
             "target_verify",
-            "extend_seq_lens.0",
-            rows.requests,
-            padded_rows.requests,
-            self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:27",
-            binding="align_up(align_up(max_running_requests * speculative_num_draft_tokens, "
-            "attn_tp_size), cp_align) // speculative_num_draft_tokens if "
-            "require_mlp_sync else max_running_requests",
-        )
-        check_extent(
-            "target_verify",
             "tokens",
             rows.tokens,
             padded_rows.tokens,
@@ -2484,7 +2428,550 @@ class EagerTargetRunner:
         )
         return Extents(rows, padded_rows)
 
-    def _check_sources_extending(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+    def _check_sources_adaptive_verify(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+        """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
+        mode = live.mode.value
+        registry = self.registry
+        # specs/sglang/slots.yaml:3
+        if live.input_ids is not None:
+            check_source(
+                mode,
+                "input_ids",
+                live.input_ids,
+                shape=(rows.tokens,),
+                into=registry.input_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:3",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:6
+        if live.positions is not None or rows.tokens > 0:
+            check_source(
+                mode,
+                "positions",
+                live.positions,
+                shape=(rows.tokens,),
+                into=registry.positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:6",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:9
+        if live.out_cache_loc is not None:
+            check_source(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                shape=(rows.tokens,),
+                into=registry.out_cache_loc,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:9",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:15
+        if live.mrope_positions is not None:
+            check_source(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                shape=(3, rows.tokens),
+                into=registry.mrope_positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:15",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:18
+        if live.req_pool_indices is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                shape=(rows.requests,),
+                into=registry.req_pool_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:18",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:21
+        if live.seq_lens is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                shape=(rows.requests,),
+                into=registry.seq_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:21",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:24
+        if live.seq_lens_cpu is not None:
+            check_source(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                shape=(rows.requests,),
+                into=registry.seq_lens_cpu,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:24",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:36
+        if registry.encoder_lens is not None and (
+            live.encoder_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                shape=(rows.requests,),
+                into=registry.encoder_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:36",
+                accepts=(torch.int32, torch.int64),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:40
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_source(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                shape=(rows.requests,),
+                into=registry.mamba_track_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:40",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:43
+        if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+            check_source(
+                mode,
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                shape=(rows.requests,),
+                into=registry.mamba_track_mask,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:43",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:46
+        if registry.ngram_column_starts is not None and (
+            live.ngram_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:46",
+                accepts=(torch.int64,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:49
+        if registry.ngram_req_lens is not None and (
+            live.ngram_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:49",
+                accepts=(torch.int64,),
+                known=known,
+            )
+        if self.debug.values:
+            self._check_values_adaptive_verify(live, mode)
+
+    def _plan_adaptive_verify(
+        self, live: LiveBatch, extents: Extents
+    ) -> LoadPlan[EagerTargetBatch]:
+        """The slots of adaptive_verify, decode, idle, target_verify."""
+        config = self.config
+        rows, padded = extents.rows, extents.padded
+        registry = self.registry
+        view = self._views.of
+        steps = LoadSteps()
+        batch = EagerTargetBatch(
+            mode=live.mode,
+            live=rows,
+            padded=padded,
+            # specs/sglang/backends/flashinfer.yaml:67
+            flashinfer_workspace=None
+            if registry.flashinfer_workspace is None
+            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
+            # specs/sglang/slots.yaml:3
+            input_ids=steps.copy_present(
+                view(registry.input_ids, padded.tokens),
+                "input_ids",
+                live.input_ids,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:6
+            positions=steps.copy(
+                view(registry.positions, padded.tokens),
+                "positions",
+                live.positions,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:9
+            out_cache_loc=steps.copy_present(
+                view(registry.out_cache_loc, padded.tokens),
+                "out_cache_loc",
+                live.out_cache_loc,
+                (rows.tokens,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:15
+            mrope_positions=steps.copy_present(
+                view(registry.mrope_positions, 3, padded.tokens),
+                "mrope_positions",
+                live.mrope_positions,
+                (3, rows.tokens),
+                0,
+            ),
+            # specs/sglang/slots.yaml:18
+            req_pool_indices=steps.copy(
+                view(registry.req_pool_indices, padded.requests),
+                "req_pool_indices",
+                live.req_pool_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:21
+            seq_lens=steps.copy(
+                view(registry.seq_lens, padded.requests),
+                "seq_lens",
+                live.seq_lens,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:24
+            seq_lens_cpu=steps.copy_present(
+                view(registry.seq_lens_cpu, padded.requests),
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                (rows.requests,),
+                config.sequence_fill,
+            ),
+            # specs/sglang/slots.yaml:36
+            encoder_lens=None
+            if registry.encoder_lens is None
+            else steps.copy(
+                view(registry.encoder_lens, padded.requests),
+                "encoder_lens",
+                live.encoder_lens,
+                (rows.requests,),
+                present(config.max_source_positions),
+            ),
+            # specs/sglang/slots.yaml:40
+            mamba_track_indices=None
+            if registry.mamba_track_indices is None
+            else steps.copy_present(
+                view(registry.mamba_track_indices, padded.requests),
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:43
+            mamba_track_mask=None
+            if registry.mamba_track_mask is None
+            else steps.copy_present(
+                view(registry.mamba_track_mask, padded.requests),
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                (rows.requests,),
+                0,
+            ),
+            # specs/sglang/slots.yaml:46
+            ngram_column_starts=None
+            if registry.ngram_column_starts is None
+            else steps.copy(
+                view(registry.ngram_column_starts, padded.requests),
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:49
+            ngram_req_lens=None
+            if registry.ngram_req_lens is None
+            else steps.copy(
+                view(registry.ngram_req_lens, padded.requests),
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                (rows.requests,),
+            ),
+            # specs/sglang/slots.yaml:316
+            num_token_non_padded=None
+            if registry.num_token_non_padded is None
+            else steps.compute(
+                view(registry.num_token_non_padded, 1),
+                max(
+                    0,
+                    min(
+                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
+                        padded.tokens // config.attn_tp_size,
+                    ),
+                )
+                if config.routes_shares
+                else rows.tokens,
+            ),
+            # specs/sglang/backends/flashinfer.yaml:16
+            flashinfer_kv_indptr=None
+            if registry.flashinfer_kv_indptr is None
+            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:19
+            flashinfer_qo_indptr=None
+            if registry.flashinfer_qo_indptr is None
+            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:21
+            flashinfer_last_page_len=None
+            if registry.flashinfer_last_page_len is None
+            else view(registry.flashinfer_last_page_len, padded.requests),
+            # specs/sglang/backends/flashinfer.yaml:23
+            flashinfer_second_kv_indptr=None
+            if registry.flashinfer_second_kv_indptr is None
+            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/flashinfer.yaml:26
+            flashinfer_second_qo_indptr=None
+            if registry.flashinfer_second_qo_indptr is None
+            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/hybrid_linear.yaml:8
+            linear_state_indices=None
+            if registry.linear_state_indices is None
+            else view(registry.linear_state_indices, padded.requests),
+            # specs/sglang/backends/hybrid_linear.yaml:11
+            linear_query_start=None
+            if registry.linear_query_start is None
+            else view(registry.linear_query_start, padded.requests + 1),
+            # specs/sglang/backends/hybrid_linear.yaml:13
+            linear_verify_indices=None
+            if registry.linear_verify_indices is None
+            else view(registry.linear_verify_indices, padded.requests),
+            # specs/sglang/backends/mla.yaml:19
+            mla_kv_indptr=None
+            if registry.mla_kv_indptr is None
+            else view(registry.mla_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/mla.yaml:22
+            mla_qo_indptr=None
+            if registry.mla_qo_indptr is None
+            else view(registry.mla_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:11
+            triton_kv_indptr=None
+            if registry.triton_kv_indptr is None
+            else view(registry.triton_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:14
+            triton_window_kv_indptr=None
+            if registry.triton_window_kv_indptr is None
+            else view(registry.triton_window_kv_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:17
+            triton_qo_indptr=None
+            if registry.triton_qo_indptr is None
+            else view(registry.triton_qo_indptr, padded.requests + 1),
+            # specs/sglang/backends/triton.yaml:19
+            triton_mask_indptr=None
+            if registry.triton_mask_indptr is None
+            else view(registry.triton_mask_indptr, padded.requests + 1),
+            input_embeds=live.input_embeds,
+        )
+        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
+
+    def _check_values_adaptive_verify(self, live: LiveBatch, mode: str) -> None:
+        """Debug mode: every element of every source is in its range."""
+        config = self.config
+        registry = self.registry
+        if live.input_ids is not None:
+            check_values(
+                mode,
+                "input_ids",
+                live.input_ids,
+                0,
+                config.vocab_size - 1,
+                place="specs/sglang/slots.yaml:3",
+            )
+        if live.positions is not None:
+            check_values(
+                mode,
+                "positions",
+                live.positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:6",
+            )
+        if live.out_cache_loc is not None:
+            check_values(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                1,
+                config.max_total_tokens_target + config.page_size - 1,
+                place="specs/sglang/slots.yaml:9",
+            )
+        if live.mrope_positions is not None:
+            check_values(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:15",
+            )
+        if live.req_pool_indices is not None:
+            check_values(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                0,
+                config.request_pool_size,
+                place="specs/sglang/slots.yaml:18",
+            )
+        if live.seq_lens is not None:
+            check_values(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:21",
+            )
+        if live.seq_lens_cpu is not None:
+            check_values(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:24",
+            )
+        if registry.encoder_lens is not None and live.encoder_lens is not None:
+            check_values(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                0,
+                present(config.max_source_positions),
+                place="specs/sglang/slots.yaml:36",
+            )
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_values(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                0,
+                present(config.mamba_cache_size),
+                place="specs/sglang/slots.yaml:40",
+            )
+        if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
+            check_values(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:46",
+            )
+        if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:49",
+            )
+
+    def _poison_adaptive_verify(self, live: LiveBatch) -> None:
+        """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.flashinfer_workspace, None)
+        poison_around(self.registry.input_ids, live.input_ids)
+        poison_around(self.registry.positions, live.positions)
+        poison_around(self.registry.out_cache_loc, live.out_cache_loc)
+        poison_around(self.registry.mrope_positions, live.mrope_positions)
+        poison_around(self.registry.req_pool_indices, live.req_pool_indices)
+        poison_around(self.registry.seq_lens, live.seq_lens)
+        poison_around(self.registry.seq_lens_cpu, live.seq_lens_cpu)
+        poison_around(self.registry.encoder_lens, live.encoder_lens)
+        poison_around(self.registry.mamba_track_indices, live.mamba_track_indices)
+        poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
+        poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
+        poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
+        poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_second_kv_indptr, None)
+        poison_around(self.registry.flashinfer_second_qo_indptr, None)
+        poison_around(self.registry.linear_state_indices, None)
+        poison_around(self.registry.linear_query_start, None)
+        poison_around(self.registry.linear_verify_indices, None)
+        poison_around(self.registry.mla_kv_indptr, None)
+        poison_around(self.registry.mla_qo_indptr, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_window_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
+        poison_around(self.registry.extend_seq_lens, None)
+        poison_around(self.registry.extend_prefix_lens, None)
+        poison_around(self.registry.extend_start_loc, None)
+
+    def _require_unpoisoned_adaptive_verify(self, batch: EagerTargetBatch, mode: str) -> None:
+        """Debug mode: readers of padded rows find none that nobody wrote."""
+        if batch.input_ids is not None:
+            require_unpoisoned(
+                mode, "input_ids", batch.input_ids, place="specs/sglang/slots.yaml:3"
+            )
+        if batch.positions is not None:
+            require_unpoisoned(
+                mode, "positions", batch.positions, place="specs/sglang/slots.yaml:6"
+            )
+        if batch.out_cache_loc is not None:
+            require_unpoisoned(
+                mode, "out_cache_loc", batch.out_cache_loc, place="specs/sglang/slots.yaml:9"
+            )
+        if batch.mrope_positions is not None:
+            require_unpoisoned(
+                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
+            )
+        if batch.req_pool_indices is not None:
+            require_unpoisoned(
+                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
+            )
+        if batch.seq_lens is not None:
+            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
+        if batch.seq_lens_cpu is not None:
+            require_unpoisoned(
+                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
+            )
+        if batch.encoder_lens is not None:
+            require_unpoisoned(
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
+            )
+        if batch.mamba_track_indices is not None:
+            require_unpoisoned(
+                mode,
+                "mamba_track_indices",
+                batch.mamba_track_indices,
+                place="specs/sglang/slots.yaml:40",
+            )
+        if batch.mamba_track_mask is not None:
+            require_unpoisoned(
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+            )
+
+    def _check_sources_lengthening(self, live: LiveBatch, rows: Rows, known: bool) -> None:
         """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
         mode = live.mode.value
         registry = self.registry
@@ -2674,11 +3161,11 @@ class EagerTargetRunner:
                 accepts=(torch.int64,),
             )
         if self.debug.values:
-            self._check_values_extending(live, mode)
+            self._check_values_lengthening(live, mode)
 
-    def _plan_extending(self, live: LiveBatch, extents: Extents) -> LoadPlan[EagerTargetBatch]:
-        """The slots of adaptive_verify, decode_beside_extend, dllm_extend, extend,
-        extend_in_two, idle_beside_extend, mixed, split_prefill, target_verify.
+    def _plan_lengthening(self, live: LiveBatch, extents: Extents) -> LoadPlan[EagerTargetBatch]:
+        """The slots of decode_beside_extend, dllm_extend, extend, extend_in_two,
+        idle_beside_extend, mixed, split_prefill.
         """
         config = self.config
         rows, padded = extents.rows, extents.padded
@@ -2896,7 +3383,7 @@ class EagerTargetRunner:
         )
         return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
-    def _check_values_extending(self, live: LiveBatch, mode: str) -> None:
+    def _check_values_lengthening(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
         config = self.config
         registry = self.registry
@@ -3027,7 +3514,7 @@ class EagerTargetRunner:
                 place="specs/sglang/slots.yaml:49",
             )
 
-    def _poison_extending(self, live: LiveBatch) -> None:
+    def _poison_lengthening(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
         poison_around(self.registry.flashinfer_workspace, None)
         poison_around(self.registry.input_ids, live.input_ids)
@@ -3061,7 +3548,7 @@ class EagerTargetRunner:
         poison_around(self.registry.triton_qo_indptr, None)
         poison_around(self.registry.triton_mask_indptr, None)
 
-    def _require_unpoisoned_extending(self, batch: EagerTargetBatch, mode: str) -> None:
+    def _require_unpoisoned_lengthening(self, batch: EagerTargetBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
         if batch.input_ids is not None:
             require_unpoisoned(
@@ -3103,547 +3590,6 @@ class EagerTargetRunner:
         if batch.extend_start_loc is not None:
             require_unpoisoned(
                 mode, "extend_start_loc", batch.extend_start_loc, place="specs/sglang/slots.yaml:33"
-            )
-        if batch.encoder_lens is not None:
-            require_unpoisoned(
-                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
-            )
-        if batch.mamba_track_indices is not None:
-            require_unpoisoned(
-                mode,
-                "mamba_track_indices",
-                batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:40",
-            )
-        if batch.mamba_track_mask is not None:
-            require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
-            )
-
-    def _check_sources_decode(self, live: LiveBatch, rows: Rows, known: bool) -> None:
-        """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
-        mode = live.mode.value
-        registry = self.registry
-        # specs/sglang/slots.yaml:3
-        if live.input_ids is not None:
-            check_source(
-                mode,
-                "input_ids",
-                live.input_ids,
-                shape=(rows.tokens,),
-                into=registry.input_ids,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:3",
-                accepts=(torch.int32,),
-                known=known,
-            )
-        # specs/sglang/slots.yaml:6
-        if live.positions is not None or rows.tokens > 0:
-            check_source(
-                mode,
-                "positions",
-                live.positions,
-                shape=(rows.tokens,),
-                into=registry.positions,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:6",
-                accepts=(torch.int32,),
-                known=known,
-            )
-        # specs/sglang/slots.yaml:9
-        if live.out_cache_loc is not None:
-            check_source(
-                mode,
-                "out_cache_loc",
-                live.out_cache_loc,
-                shape=(rows.tokens,),
-                into=registry.out_cache_loc,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:9",
-                accepts=(torch.int32,),
-                known=known,
-            )
-        # specs/sglang/slots.yaml:15
-        if live.mrope_positions is not None:
-            check_source(
-                mode,
-                "mrope_positions",
-                live.mrope_positions,
-                shape=(3, rows.tokens),
-                into=registry.mrope_positions,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:15",
-                known=known,
-            )
-        # specs/sglang/slots.yaml:18
-        if live.req_pool_indices is not None or rows.requests > 0:
-            check_source(
-                mode,
-                "req_pool_indices",
-                live.req_pool_indices,
-                shape=(rows.requests,),
-                into=registry.req_pool_indices,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:18",
-                accepts=(torch.int32,),
-                known=known,
-            )
-        # specs/sglang/slots.yaml:21
-        if live.seq_lens is not None or rows.requests > 0:
-            check_source(
-                mode,
-                "seq_lens",
-                live.seq_lens,
-                shape=(rows.requests,),
-                into=registry.seq_lens,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:21",
-                accepts=(torch.int32,),
-                known=known,
-            )
-        # specs/sglang/slots.yaml:24
-        if live.seq_lens_cpu is not None:
-            check_source(
-                mode,
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                shape=(rows.requests,),
-                into=registry.seq_lens_cpu,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:24",
-                known=known,
-            )
-        # specs/sglang/slots.yaml:36
-        if registry.encoder_lens is not None and (
-            live.encoder_lens is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "encoder_lens",
-                live.encoder_lens,
-                shape=(rows.requests,),
-                into=registry.encoder_lens,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:36",
-                accepts=(torch.int32, torch.int64),
-                known=known,
-            )
-        # specs/sglang/slots.yaml:40
-        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
-            check_source(
-                mode,
-                "mamba_track_indices",
-                live.mamba_track_indices,
-                shape=(rows.requests,),
-                into=registry.mamba_track_indices,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:40",
-                known=known,
-            )
-        # specs/sglang/slots.yaml:43
-        if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
-            check_source(
-                mode,
-                "mamba_track_mask",
-                live.mamba_track_mask,
-                shape=(rows.requests,),
-                into=registry.mamba_track_mask,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:43",
-                known=known,
-            )
-        # specs/sglang/slots.yaml:46
-        if registry.ngram_column_starts is not None and (
-            live.ngram_column_starts is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "ngram_column_starts",
-                live.ngram_column_starts,
-                shape=(rows.requests,),
-                into=registry.ngram_column_starts,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:46",
-                accepts=(torch.int64,),
-                known=known,
-            )
-        # specs/sglang/slots.yaml:49
-        if registry.ngram_req_lens is not None and (
-            live.ngram_req_lens is not None or rows.requests > 0
-        ):
-            check_source(
-                mode,
-                "ngram_req_lens",
-                live.ngram_req_lens,
-                shape=(rows.requests,),
-                into=registry.ngram_req_lens,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:49",
-                accepts=(torch.int64,),
-                known=known,
-            )
-        if self.debug.values:
-            self._check_values_decode(live, mode)
-
-    def _plan_decode(self, live: LiveBatch, extents: Extents) -> LoadPlan[EagerTargetBatch]:
-        """The slots of decode, idle."""
-        config = self.config
-        rows, padded = extents.rows, extents.padded
-        registry = self.registry
-        view = self._views.of
-        steps = LoadSteps()
-        batch = EagerTargetBatch(
-            mode=live.mode,
-            live=rows,
-            padded=padded,
-            # specs/sglang/backends/flashinfer.yaml:67
-            flashinfer_workspace=None
-            if registry.flashinfer_workspace is None
-            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
-            # specs/sglang/slots.yaml:3
-            input_ids=steps.copy_present(
-                view(registry.input_ids, padded.tokens),
-                "input_ids",
-                live.input_ids,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:6
-            positions=steps.copy(
-                view(registry.positions, padded.tokens),
-                "positions",
-                live.positions,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:9
-            out_cache_loc=steps.copy_present(
-                view(registry.out_cache_loc, padded.tokens),
-                "out_cache_loc",
-                live.out_cache_loc,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:15
-            mrope_positions=steps.copy_present(
-                view(registry.mrope_positions, 3, padded.tokens),
-                "mrope_positions",
-                live.mrope_positions,
-                (3, rows.tokens),
-                0,
-            ),
-            # specs/sglang/slots.yaml:18
-            req_pool_indices=steps.copy(
-                view(registry.req_pool_indices, padded.requests),
-                "req_pool_indices",
-                live.req_pool_indices,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:21
-            seq_lens=steps.copy(
-                view(registry.seq_lens, padded.requests),
-                "seq_lens",
-                live.seq_lens,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:24
-            seq_lens_cpu=steps.copy_present(
-                view(registry.seq_lens_cpu, padded.requests),
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:36
-            encoder_lens=None
-            if registry.encoder_lens is None
-            else steps.copy(
-                view(registry.encoder_lens, padded.requests),
-                "encoder_lens",
-                live.encoder_lens,
-                (rows.requests,),
-                present(config.max_source_positions),
-            ),
-            # specs/sglang/slots.yaml:40
-            mamba_track_indices=None
-            if registry.mamba_track_indices is None
-            else steps.copy_present(
-                view(registry.mamba_track_indices, padded.requests),
-                "mamba_track_indices",
-                live.mamba_track_indices,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:43
-            mamba_track_mask=None
-            if registry.mamba_track_mask is None
-            else steps.copy_present(
-                view(registry.mamba_track_mask, padded.requests),
-                "mamba_track_mask",
-                live.mamba_track_mask,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:46
-            ngram_column_starts=None
-            if registry.ngram_column_starts is None
-            else steps.copy(
-                view(registry.ngram_column_starts, padded.requests),
-                "ngram_column_starts",
-                live.ngram_column_starts,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:49
-            ngram_req_lens=None
-            if registry.ngram_req_lens is None
-            else steps.copy(
-                view(registry.ngram_req_lens, padded.requests),
-                "ngram_req_lens",
-                live.ngram_req_lens,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:316
-            num_token_non_padded=None
-            if registry.num_token_non_padded is None
-            else steps.compute(
-                view(registry.num_token_non_padded, 1),
-                max(
-                    0,
-                    min(
-                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                        padded.tokens // config.attn_tp_size,
-                    ),
-                )
-                if config.routes_shares
-                else rows.tokens,
-            ),
-            # specs/sglang/backends/flashinfer.yaml:16
-            flashinfer_kv_indptr=None
-            if registry.flashinfer_kv_indptr is None
-            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:19
-            flashinfer_qo_indptr=None
-            if registry.flashinfer_qo_indptr is None
-            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:21
-            flashinfer_last_page_len=None
-            if registry.flashinfer_last_page_len is None
-            else view(registry.flashinfer_last_page_len, padded.requests),
-            # specs/sglang/backends/flashinfer.yaml:23
-            flashinfer_second_kv_indptr=None
-            if registry.flashinfer_second_kv_indptr is None
-            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:26
-            flashinfer_second_qo_indptr=None
-            if registry.flashinfer_second_qo_indptr is None
-            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/hybrid_linear.yaml:8
-            linear_state_indices=None
-            if registry.linear_state_indices is None
-            else view(registry.linear_state_indices, padded.requests),
-            # specs/sglang/backends/hybrid_linear.yaml:11
-            linear_query_start=None
-            if registry.linear_query_start is None
-            else view(registry.linear_query_start, padded.requests + 1),
-            # specs/sglang/backends/hybrid_linear.yaml:13
-            linear_verify_indices=None
-            if registry.linear_verify_indices is None
-            else view(registry.linear_verify_indices, padded.requests),
-            # specs/sglang/backends/mla.yaml:19
-            mla_kv_indptr=None
-            if registry.mla_kv_indptr is None
-            else view(registry.mla_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:22
-            mla_qo_indptr=None
-            if registry.mla_qo_indptr is None
-            else view(registry.mla_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:11
-            triton_kv_indptr=None
-            if registry.triton_kv_indptr is None
-            else view(registry.triton_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:14
-            triton_window_kv_indptr=None
-            if registry.triton_window_kv_indptr is None
-            else view(registry.triton_window_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:17
-            triton_qo_indptr=None
-            if registry.triton_qo_indptr is None
-            else view(registry.triton_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:19
-            triton_mask_indptr=None
-            if registry.triton_mask_indptr is None
-            else view(registry.triton_mask_indptr, padded.requests + 1),
-            input_embeds=live.input_embeds,
-        )
-        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
-
-    def _check_values_decode(self, live: LiveBatch, mode: str) -> None:
-        """Debug mode: every element of every source is in its range."""
-        config = self.config
-        registry = self.registry
-        if live.input_ids is not None:
-            check_values(
-                mode,
-                "input_ids",
-                live.input_ids,
-                0,
-                config.vocab_size - 1,
-                place="specs/sglang/slots.yaml:3",
-            )
-        if live.positions is not None:
-            check_values(
-                mode,
-                "positions",
-                live.positions,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:6",
-            )
-        if live.out_cache_loc is not None:
-            check_values(
-                mode,
-                "out_cache_loc",
-                live.out_cache_loc,
-                1,
-                config.max_total_tokens_target + config.page_size - 1,
-                place="specs/sglang/slots.yaml:9",
-            )
-        if live.mrope_positions is not None:
-            check_values(
-                mode,
-                "mrope_positions",
-                live.mrope_positions,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:15",
-            )
-        if live.req_pool_indices is not None:
-            check_values(
-                mode,
-                "req_pool_indices",
-                live.req_pool_indices,
-                0,
-                config.request_pool_size,
-                place="specs/sglang/slots.yaml:18",
-            )
-        if live.seq_lens is not None:
-            check_values(
-                mode,
-                "seq_lens",
-                live.seq_lens,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:21",
-            )
-        if live.seq_lens_cpu is not None:
-            check_values(
-                mode,
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:24",
-            )
-        if registry.encoder_lens is not None and live.encoder_lens is not None:
-            check_values(
-                mode,
-                "encoder_lens",
-                live.encoder_lens,
-                0,
-                present(config.max_source_positions),
-                place="specs/sglang/slots.yaml:36",
-            )
-        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
-            check_values(
-                mode,
-                "mamba_track_indices",
-                live.mamba_track_indices,
-                0,
-                present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:40",
-            )
-        if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
-            check_values(
-                mode,
-                "ngram_column_starts",
-                live.ngram_column_starts,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:46",
-            )
-        if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
-            check_values(
-                mode,
-                "ngram_req_lens",
-                live.ngram_req_lens,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:49",
-            )
-
-    def _poison_decode(self, live: LiveBatch) -> None:
-        """Debug mode: nothing that earlier loads have written is left, but sources in place."""
-        poison_around(self.registry.flashinfer_workspace, None)
-        poison_around(self.registry.input_ids, live.input_ids)
-        poison_around(self.registry.positions, live.positions)
-        poison_around(self.registry.out_cache_loc, live.out_cache_loc)
-        poison_around(self.registry.mrope_positions, live.mrope_positions)
-        poison_around(self.registry.req_pool_indices, live.req_pool_indices)
-        poison_around(self.registry.seq_lens, live.seq_lens)
-        poison_around(self.registry.seq_lens_cpu, live.seq_lens_cpu)
-        poison_around(self.registry.encoder_lens, live.encoder_lens)
-        poison_around(self.registry.mamba_track_indices, live.mamba_track_indices)
-        poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
-        poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
-        poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
-        poison_around(self.registry.num_token_non_padded, None)
-        poison_around(self.registry.flashinfer_kv_indptr, None)
-        poison_around(self.registry.flashinfer_qo_indptr, None)
-        poison_around(self.registry.flashinfer_last_page_len, None)
-        poison_around(self.registry.flashinfer_second_kv_indptr, None)
-        poison_around(self.registry.flashinfer_second_qo_indptr, None)
-        poison_around(self.registry.linear_state_indices, None)
-        poison_around(self.registry.linear_query_start, None)
-        poison_around(self.registry.linear_verify_indices, None)
-        poison_around(self.registry.mla_kv_indptr, None)
-        poison_around(self.registry.mla_qo_indptr, None)
-        poison_around(self.registry.triton_kv_indptr, None)
-        poison_around(self.registry.triton_window_kv_indptr, None)
-        poison_around(self.registry.triton_qo_indptr, None)
-        poison_around(self.registry.triton_mask_indptr, None)
-        poison_around(self.registry.extend_seq_lens, None)
-        poison_around(self.registry.extend_prefix_lens, None)
-        poison_around(self.registry.extend_start_loc, None)
-
-    def _require_unpoisoned_decode(self, batch: EagerTargetBatch, mode: str) -> None:
-        """Debug mode: readers of padded rows find none that nobody wrote."""
-        if batch.input_ids is not None:
-            require_unpoisoned(
-                mode, "input_ids", batch.input_ids, place="specs/sglang/slots.yaml:3"
-            )
-        if batch.positions is not None:
-            require_unpoisoned(
-                mode, "positions", batch.positions, place="specs/sglang/slots.yaml:6"
-            )
-        if batch.out_cache_loc is not None:
-            require_unpoisoned(
-                mode, "out_cache_loc", batch.out_cache_loc, place="specs/sglang/slots.yaml:9"
-            )
-        if batch.mrope_positions is not None:
-            require_unpoisoned(
-                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
-            )
-        if batch.req_pool_indices is not None:
-            require_unpoisoned(
-                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
-            )
-        if batch.seq_lens is not None:
-            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
-        if batch.seq_lens_cpu is not None:
-            require_unpoisoned(
-                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
             )
         if batch.encoder_lens is not None:
             require_unpoisoned(

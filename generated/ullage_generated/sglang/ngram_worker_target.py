@@ -19,13 +19,13 @@ from ullage_runtime.checks import (
     whole_number,
 )
 from ullage_runtime.configuration import present
+from ullage_runtime.cuda.writer import writer_for
 from ullage_runtime.debug import DebugOptions, poison_around
 from ullage_runtime.errors import BatchError
 from ullage_runtime.integers import cdiv
 from ullage_runtime.load_plan import LoadPlan, LoadSteps
 from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.requirements import require_same_configuration
-from ullage_runtime.torch_writer import TorchWriter
 from ullage_runtime.version import require_generated_code_version
 from ullage_runtime.views import SlotViews
 
@@ -114,8 +114,8 @@ class NgramWorkerTargetRunner:
             regions=None if arenas is None else arenas.ngram_worker_target,
         )
         self._views = SlotViews()
-        self._plans: PlanCache[NgramWorkerTargetBatch] = PlanCache({} if self.debug.loads else SEEN)
-        self._writer = None if self.debug.loads else TorchWriter(self.registry.regions.addresses)
+        self.plans: PlanCache[NgramWorkerTargetBatch] = PlanCache({} if self.debug.loads else SEEN)
+        self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
 
     def load(
         self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
@@ -132,8 +132,8 @@ class NgramWorkerTargetRunner:
         does not fit.
         """
         agreed = pad if not isinstance(pad, Offer) else pad.rows if pad.live is live else None
-        key = self._plans.key(live, live.mode, agreed) if copy else None
-        batch = None if key is None else self._plans.load(key, live)
+        key = self.plans.key(live, live.mode, agreed) if copy else None
+        batch = None if key is None else self.plans.load(key, live)
         if batch is None:
             batch = self._load(live, self._extents(live, pad, sources=True), copy, key)
         return batch
@@ -198,8 +198,8 @@ class NgramWorkerTargetRunner:
     ) -> NgramWorkerTargetBatch:
         rows, padded = extents.rows, extents.padded
         if copy and not self.debug.loads:
-            key = self._plans.key_of(live, live.mode, extents) if key is None else key
-            return self._plans.load_new(key, live, lambda: self._plan(live, extents))
+            key = self.plans.key_of(live, live.mode, extents) if key is None else key
+            return self.plans.load_new(key, live, lambda: self._plan(live, extents))
         plan = self._plan(live, extents)
         if copy:
             return self._load_debugged(live, plan)

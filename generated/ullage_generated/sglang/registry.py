@@ -4,7 +4,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -40,6 +43,33 @@ require_generated_code_version(5, __name__)
 @dataclass(frozen=True, slots=True)
 class DecodeGraphTargetRegistry:
     """The static buffers of the runner decode_graph of worker target, each at its capacity."""
+
+    SOURCES: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "input_ids": "input_ids",
+            "positions": "positions",
+            "out_cache_loc": "out_cache_loc",
+            "mrope_positions": "mrope_positions",
+            "req_pool_indices": "req_pool_indices",
+            "seq_lens": "seq_lens",
+            "seq_lens_cpu": "seq_lens_cpu",
+            "encoder_lens": "encoder_lens",
+            "mamba_track_indices": "mamba_track_indices",
+            "mamba_track_mask": "mamba_track_mask",
+            "ngram_column_starts": "ngram_column_starts",
+            "ngram_req_lens": "ngram_req_lens",
+            "ngram_out_column_starts": "ngram_out_column_starts",
+            "ngram_out_req_lens": "ngram_out_req_lens",
+            "ngram_skip_update": "ngram_skip_update",
+            "canary_request_ids": "request_ids",
+            "canary_bootstrap_rooms": "bootstrap_rooms",
+            "dllm_input_state": "dllm_input_state",
+            "custom_mask": "custom_mask",
+            "pipeline_hidden_states": "pipeline_hidden_states",
+            "pipeline_residual": "pipeline_residual",
+        }
+    )
+    """The field of a live batch that each slot is loaded from, for those that are."""
 
     regions: Regions
     # specs/sglang/backends/flashinfer.yaml:67
@@ -1036,6 +1066,23 @@ class DecodeGraphTargetRegistry:
 class DflashGraphDraftRegistry:
     """The static buffers of the runner dflash_graph of worker draft, each at its capacity."""
 
+    SOURCES: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "input_ids": "input_ids",
+            "positions": "positions",
+            "out_cache_loc": "out_cache_loc",
+            "mrope_positions": "mrope_positions",
+            "req_pool_indices": "req_pool_indices",
+            "seq_lens": "seq_lens",
+            "seq_lens_cpu": "seq_lens_cpu",
+            "canary_request_ids": "request_ids",
+            "canary_bootstrap_rooms": "bootstrap_rooms",
+            "custom_mask": "custom_mask",
+            "block_input_embeds": "block_embeds",
+        }
+    )
+    """The field of a live batch that each slot is loaded from, for those that are."""
+
     regions: Regions
     # specs/sglang/backends/flashinfer.yaml:67
     flashinfer_workspace: Tensor | None
@@ -1743,6 +1790,13 @@ class DflashGraphDraftRegistry:
 class DflashWorkerDraftRegistry:
     """The static buffers of the runner dflash_worker of worker draft, each at its capacity."""
 
+    SOURCES: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "laid_out_seq_lens_cpu": "seq_lens_cpu",
+        }
+    )
+    """The field of a live batch that each slot is loaded from, for those that are."""
+
     regions: Regions
     # specs/sglang/slots.yaml:215
     laid_out_ids: Tensor | None
@@ -1880,6 +1934,25 @@ class DflashWorkerDraftRegistry:
 @dataclass(frozen=True, slots=True)
 class DraftExtendGraphDraftRegistry:
     """The static buffers of the runner draft_extend_graph of worker draft, each at its capacity."""
+
+    SOURCES: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "input_ids": "input_ids",
+            "positions": "positions",
+            "out_cache_loc": "out_cache_loc",
+            "mrope_positions": "mrope_positions",
+            "req_pool_indices": "req_pool_indices",
+            "seq_lens": "seq_lens",
+            "seq_lens_cpu": "seq_lens_cpu",
+            "target_hidden_states": "hidden_states",
+            "verify_extend_seq_lens": "extend_seq_lens",
+            "num_correct_drafts": "num_correct_drafts",
+            "num_accept_tokens": "num_accept_tokens",
+            "select_index": "select_index",
+            "draft_mamba_track_indices": "mamba_track_indices",
+        }
+    )
+    """The field of a live batch that each slot is loaded from, for those that are."""
 
     regions: Regions
     # specs/sglang/backends/flashinfer.yaml:67
@@ -2591,6 +2664,28 @@ class DraftExtendGraphDraftRegistry:
 class DraftGraphDraftRegistry:
     """The static buffers of the runner draft_graph of worker draft, each at its capacity."""
 
+    SOURCES: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "input_ids": "input_ids",
+            "positions": "positions",
+            "mrope_positions": "mrope_positions",
+            "req_pool_indices": "req_pool_indices",
+            "seq_lens": "seq_lens",
+            "seq_lens_cpu": "seq_lens_cpu",
+            "canary_request_ids": "request_ids",
+            "canary_bootstrap_rooms": "bootstrap_rooms",
+            "draft_cache_loc": "draft_cache_loc",
+            "draft_topk_p": "topk_p",
+            "draft_topk_index": "topk_index",
+            "draft_hidden_states": "hidden_states",
+            "draft_temperatures": "temperatures",
+            "draft_top_ks": "top_ks",
+            "draft_sampling_seed": "sampling_seed",
+            "draft_seed_topk": "seed_topk",
+        }
+    )
+    """The field of a live batch that each slot is loaded from, for those that are."""
+
     regions: Regions
     # specs/sglang/backends/flashinfer.yaml:67
     flashinfer_workspace: Tensor | None
@@ -3175,6 +3270,27 @@ class DraftGraphDraftRegistry:
 class EagerTargetRegistry:
     """The static buffers of the runner eager of worker target, each at its capacity."""
 
+    SOURCES: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "input_ids": "input_ids",
+            "positions": "positions",
+            "out_cache_loc": "out_cache_loc",
+            "mrope_positions": "mrope_positions",
+            "req_pool_indices": "req_pool_indices",
+            "seq_lens": "seq_lens",
+            "seq_lens_cpu": "seq_lens_cpu",
+            "extend_seq_lens": "extend_seq_lens",
+            "extend_prefix_lens": "extend_prefix_lens",
+            "extend_start_loc": "extend_start_loc",
+            "encoder_lens": "encoder_lens",
+            "mamba_track_indices": "mamba_track_indices",
+            "mamba_track_mask": "mamba_track_mask",
+            "ngram_column_starts": "ngram_column_starts",
+            "ngram_req_lens": "ngram_req_lens",
+        }
+    )
+    """The field of a live batch that each slot is loaded from, for those that are."""
+
     regions: Regions
     # specs/sglang/backends/flashinfer.yaml:67
     flashinfer_workspace: Tensor | None
@@ -3516,6 +3632,27 @@ class EagerTargetRegistry:
 class EagerDraftRegistry:
     """The static buffers of the runner eager of worker draft, each at its capacity."""
 
+    SOURCES: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "input_ids": "input_ids",
+            "positions": "positions",
+            "out_cache_loc": "out_cache_loc",
+            "mrope_positions": "mrope_positions",
+            "req_pool_indices": "req_pool_indices",
+            "seq_lens": "seq_lens",
+            "seq_lens_cpu": "seq_lens_cpu",
+            "extend_seq_lens": "extend_seq_lens",
+            "extend_prefix_lens": "extend_prefix_lens",
+            "extend_start_loc": "extend_start_loc",
+            "encoder_lens": "encoder_lens",
+            "mamba_track_indices": "mamba_track_indices",
+            "mamba_track_mask": "mamba_track_mask",
+            "ngram_column_starts": "ngram_column_starts",
+            "ngram_req_lens": "ngram_req_lens",
+        }
+    )
+    """The field of a live batch that each slot is loaded from, for those that are."""
+
     regions: Regions
     # specs/sglang/backends/flashinfer.yaml:67
     flashinfer_workspace: Tensor | None
@@ -3826,6 +3963,19 @@ class EagerDraftRegistry:
 class FrozenKvGraphDraftRegistry:
     """The static buffers of the runner frozen_kv_graph of worker draft, each at its capacity."""
 
+    SOURCES: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "positions": "positions",
+            "mrope_positions": "mrope_positions",
+            "req_pool_indices": "req_pool_indices",
+            "seq_lens": "seq_lens",
+            "seq_lens_cpu": "seq_lens_cpu",
+            "frozen_hidden_states": "hidden_states",
+            "frozen_bonus_tokens": "bonus_tokens",
+        }
+    )
+    """The field of a live batch that each slot is loaded from, for those that are."""
+
     regions: Regions
     # specs/sglang/slots.yaml:6
     positions: Tensor
@@ -4082,6 +4232,28 @@ class FrozenKvGraphDraftRegistry:
 @dataclass(frozen=True, slots=True)
 class MultiLayerGraphDraftRegistry:
     """The static buffers of the runner multi_layer_graph of worker draft, each at its capacity."""
+
+    SOURCES: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "input_ids": "input_ids",
+            "positions": "positions",
+            "out_cache_loc": "out_cache_loc",
+            "mrope_positions": "mrope_positions",
+            "req_pool_indices": "req_pool_indices",
+            "target_hidden_states": "hidden_states",
+            "verify_extend_seq_lens": "extend_seq_lens",
+            "num_correct_drafts": "num_correct_drafts",
+            "num_accept_tokens": "num_accept_tokens",
+            "select_index": "select_index",
+            "draft_mamba_track_indices": "mamba_track_indices",
+            "layer_seq_lens": "seq_lens",
+            "layer_seq_lens_cpu": "seq_lens_cpu",
+            "layer_extend_start_loc": "extend_start_loc",
+            "layer_temperatures": "temperatures",
+            "layer_sampling_seed": "sampling_seed",
+        }
+    )
+    """The field of a live batch that each slot is loaded from, for those that are."""
 
     regions: Regions
     # specs/sglang/slots.yaml:3
@@ -4443,6 +4615,14 @@ class MultiLayerGraphDraftRegistry:
 class NgramWorkerTargetRegistry:
     """The static buffers of the runner ngram_worker of worker target, each at its capacity."""
 
+    SOURCES: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "ngram_draft_tokens": "draft_tokens",
+            "tree_mask": "tree_mask",
+        }
+    )
+    """The field of a live batch that each slot is loaded from, for those that are."""
+
     regions: Regions
     # specs/sglang/slots.yaml:235
     ngram_draft_tokens: Tensor | None
@@ -4597,6 +4777,28 @@ class NgramWorkerTargetRegistry:
 @dataclass(frozen=True, slots=True)
 class PrefillGraphTargetRegistry:
     """The static buffers of the runner prefill_graph of worker target, each at its capacity."""
+
+    SOURCES: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "input_ids": "input_ids",
+            "positions": "positions",
+            "out_cache_loc": "out_cache_loc",
+            "pipeline_hidden_states": "pipeline_hidden_states",
+            "pipeline_residual": "pipeline_residual",
+            "static_seq_lens": "seq_lens",
+            "static_extend_seq_lens": "extend_seq_lens",
+            "static_extend_prefix_lens": "extend_prefix_lens",
+            "static_extend_start_loc": "extend_start_loc",
+            "static_req_pool_indices": "req_pool_indices",
+            "static_orig_seq_lens": "orig_seq_lens",
+            "static_seq_lens_cpu": "seq_lens_cpu",
+            "static_mrope_positions": "mrope_positions",
+            "static_mamba_track_indices": "mamba_track_indices",
+            "static_mamba_track_mask": "mamba_track_mask",
+            "static_mamba_track_seqlens": "mamba_track_seqlens",
+        }
+    )
+    """The field of a live batch that each slot is loaded from, for those that are."""
 
     regions: Regions
     # specs/sglang/backends/prepared.yaml:6
@@ -4962,6 +5164,29 @@ class PrefillGraphTargetRegistry:
 @dataclass(frozen=True, slots=True)
 class PrefillGraphDraftRegistry:
     """The static buffers of the runner prefill_graph of worker draft, each at its capacity."""
+
+    SOURCES: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "input_ids": "input_ids",
+            "positions": "positions",
+            "out_cache_loc": "out_cache_loc",
+            "pipeline_hidden_states": "pipeline_hidden_states",
+            "pipeline_residual": "pipeline_residual",
+            "static_seq_lens": "seq_lens",
+            "static_extend_seq_lens": "extend_seq_lens",
+            "static_extend_prefix_lens": "extend_prefix_lens",
+            "static_extend_start_loc": "extend_start_loc",
+            "static_req_pool_indices": "req_pool_indices",
+            "static_orig_seq_lens": "orig_seq_lens",
+            "static_seq_lens_cpu": "seq_lens_cpu",
+            "static_mrope_positions": "mrope_positions",
+            "static_mamba_track_indices": "mamba_track_indices",
+            "static_mamba_track_mask": "mamba_track_mask",
+            "static_mamba_track_seqlens": "mamba_track_seqlens",
+            "static_draft_hidden_states": "hidden_states",
+        }
+    )
+    """The field of a live batch that each slot is loaded from, for those that are."""
 
     regions: Regions
     # specs/sglang/backends/prepared.yaml:6

@@ -141,7 +141,7 @@ _BASES: Final[Mapping[str, str]] = {
 """What parameters that each worker has for itself are called for all of them."""
 
 _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] = (
-    # specs/sglang/engine.yaml:289
+    # specs/sglang/engine.yaml:290
     ("speculative_num_draft_tokens", lambda value: value("speculative_num_steps") + 1),
 )
 """Parameters that constraints determine, as functions of others."""
@@ -149,45 +149,45 @@ _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] =
 
 def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
     return {
-        # specs/sglang/engine.yaml:48
+        # specs/sglang/engine.yaml:49
         "max_running_requests": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:51
+        # specs/sglang/engine.yaml:52
         "max_total_tokens_target": _integers(2, 2147483647, span),
-        # specs/sglang/engine.yaml:51
+        # specs/sglang/engine.yaml:52
         "max_total_tokens_draft": _integers(2, 2147483647, span),
-        # specs/sglang/engine.yaml:54
+        # specs/sglang/engine.yaml:55
         "context_length": _integers(1, 16777216, span),
-        # specs/sglang/engine.yaml:56
+        # specs/sglang/engine.yaml:57
         "chunked_prefill_size": _integers(-1, 1048576, span),
-        # specs/sglang/engine.yaml:59
+        # specs/sglang/engine.yaml:60
         "max_prefill_tokens": _integers(1, 4194304, span),
-        # specs/sglang/engine.yaml:62
+        # specs/sglang/engine.yaml:63
         "enable_dynamic_chunking": st.booleans(),
-        # specs/sglang/engine.yaml:64
+        # specs/sglang/engine.yaml:65
         "enable_mixed_chunk": st.booleans(),
-        # specs/sglang/engine.yaml:66
+        # specs/sglang/engine.yaml:67
         "page_size": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:68
+        # specs/sglang/engine.yaml:69
         "vocab_size": _integers(2, 16777216, span),
-        # specs/sglang/engine.yaml:70
+        # specs/sglang/engine.yaml:71
         "hidden_size": _integers(1, 131072, span),
-        # specs/sglang/engine.yaml:73
-        "tp_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:74
-        "dp_size": _integers(1, 1024, span),
+        "tp_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:75
+        "dp_size": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:76
         "attn_dp_size": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:77
+        # specs/sglang/engine.yaml:78
         "attn_cp_size": _integers(1, 256, span),
-        # specs/sglang/engine.yaml:79
-        "pp_size": _integers(1, 256, span),
         # specs/sglang/engine.yaml:80
-        "ep_size": _integers(1, 1024, span),
+        "pp_size": _integers(1, 256, span),
         # specs/sglang/engine.yaml:81
-        "enable_dp_attention": st.booleans(),
+        "ep_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:82
+        "enable_dp_attention": st.booleans(),
+        # specs/sglang/engine.yaml:83
         "cp_strategy": st.sampled_from(("zigzag", "interleave")),
-        # specs/sglang/engine.yaml:85
+        # specs/sglang/engine.yaml:86
         "moe_a2a_backend": st.sampled_from(
             (
                 "none",
@@ -201,107 +201,107 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
                 "pplx",
             )
         ),
-        # specs/sglang/engine.yaml:89
+        # specs/sglang/engine.yaml:90
         "moe_dense_tp_size": _integers(0, 1024, span),
-        # specs/sglang/engine.yaml:91
-        "enable_dp_lm_head": st.booleans(),
         # specs/sglang/engine.yaml:92
-        "deepep_v2_pads_alike": st.booleans(),
+        "enable_dp_lm_head": st.booleans(),
         # specs/sglang/engine.yaml:93
+        "deepep_v2_pads_alike": st.booleans(),
+        # specs/sglang/engine.yaml:94
         "idle_ranks_pad_alike": st.booleans(),
-        # specs/sglang/engine.yaml:95
+        # specs/sglang/engine.yaml:96
         "custom_all_reduce_tokens": _integers(0, 1048576, span),
-        # specs/sglang/engine.yaml:98
-        "disable_attn_tp_gather": st.booleans(),
         # specs/sglang/engine.yaml:99
-        "elastic_world_expanded": st.booleans(),
+        "disable_attn_tp_gather": st.booleans(),
         # specs/sglang/engine.yaml:100
-        "mori_receive_bound": st.booleans(),
+        "elastic_world_expanded": st.booleans(),
         # specs/sglang/engine.yaml:101
-        "attn_tp_rank": _integers(0, 1023, span),
+        "mori_receive_bound": st.booleans(),
         # specs/sglang/engine.yaml:102
+        "attn_tp_rank": _integers(0, 1023, span),
+        # specs/sglang/engine.yaml:103
         "latent_attention": st.booleans(),
-        # specs/sglang/engine.yaml:104
+        # specs/sglang/engine.yaml:105
         "enable_pdmux": st.booleans(),
-        # specs/sglang/engine.yaml:106
+        # specs/sglang/engine.yaml:107
         "enable_two_batch_overlap": st.booleans(),
-        # specs/sglang/engine.yaml:108
+        # specs/sglang/engine.yaml:109
         "hip": st.booleans(),
-        # specs/sglang/engine.yaml:110
+        # specs/sglang/engine.yaml:111
         "speculative_algorithm": st.sampled_from(
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram")
         ),
-        # specs/sglang/engine.yaml:113
+        # specs/sglang/engine.yaml:114
         "speculative_adaptive": st.booleans(),
-        # specs/sglang/engine.yaml:116
+        # specs/sglang/engine.yaml:117
         "speculative_adaptive_candidates": _lists(1, 65, span),
-        # specs/sglang/engine.yaml:119
+        # specs/sglang/engine.yaml:120
         "adaptive_draft_tokens": _integers(1, 65, span),
-        # specs/sglang/engine.yaml:123
+        # specs/sglang/engine.yaml:124
         "speculative_num_steps": _integers(0, 64, span),
-        # specs/sglang/engine.yaml:127
+        # specs/sglang/engine.yaml:128
         "speculative_eagle_topk": _integers(1, 64, span),
-        # specs/sglang/engine.yaml:130
+        # specs/sglang/engine.yaml:131
         "speculative_num_draft_tokens": _integers(1, 512, span),
-        # specs/sglang/engine.yaml:134
+        # specs/sglang/engine.yaml:135
         "enable_multi_layer_eagle": st.booleans(),
-        # specs/sglang/engine.yaml:136
+        # specs/sglang/engine.yaml:137
         "dllm_block_size": _integers(0, 1024, span),
-        # specs/sglang/engine.yaml:140
+        # specs/sglang/engine.yaml:141
         "disaggregation_mode": st.sampled_from(("none", "prefill", "decode")),
-        # specs/sglang/engine.yaml:143
+        # specs/sglang/engine.yaml:144
         "dllm_input_preparation": st.booleans(),
-        # specs/sglang/engine.yaml:146
+        # specs/sglang/engine.yaml:147
         "request_pool_size": _integers(1, 262144, span),
-        # specs/sglang/engine.yaml:150
+        # specs/sglang/engine.yaml:151
         "enable_decode_graph": st.booleans(),
-        # specs/sglang/engine.yaml:152
+        # specs/sglang/engine.yaml:153
         "disable_cuda_graph_padding": st.booleans(),
-        # specs/sglang/engine.yaml:154
+        # specs/sglang/engine.yaml:155
         "capture_max_requests": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:157
+        # specs/sglang/engine.yaml:158
         "capture_requests": _lists(1, 65536, span),
-        # specs/sglang/engine.yaml:172
+        # specs/sglang/engine.yaml:173
         "enable_prefill_graph": st.booleans(),
-        # specs/sglang/engine.yaml:174
+        # specs/sglang/engine.yaml:175
         "prefill_graph_backend": st.sampled_from(("piecewise", "breakable", "full")),
-        # specs/sglang/engine.yaml:177
+        # specs/sglang/engine.yaml:178
         "capture_max_tokens": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:180
+        # specs/sglang/engine.yaml:181
         "capture_tokens": _lists(1, 1048576, span),
-        # specs/sglang/engine.yaml:190
+        # specs/sglang/engine.yaml:191
         "full_prefill_max_req": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:195
+        # specs/sglang/engine.yaml:196
         "disable_chunked_prefix_cache": st.booleans(),
-        # specs/sglang/engine.yaml:198
+        # specs/sglang/engine.yaml:199
         "full_prefill_prefix_chunk_tokens": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:202
+        # specs/sglang/engine.yaml:203
         "residual_streams": _integers(1, 16, span),
-        # specs/sglang/engine.yaml:204
-        "is_multimodal": st.booleans(),
         # specs/sglang/engine.yaml:205
-        "disable_radix_cache": st.booleans(),
+        "is_multimodal": st.booleans(),
         # specs/sglang/engine.yaml:206
+        "disable_radix_cache": st.booleans(),
+        # specs/sglang/engine.yaml:207
         "draft_input_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:210
+        # specs/sglang/engine.yaml:211
         "mamba_conv_length": _integers(0, 64, span),
-        # specs/sglang/engine.yaml:213
+        # specs/sglang/engine.yaml:214
         "draft_hidden_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:216
+        # specs/sglang/engine.yaml:217
         "draft_is_eagle3": st.booleans(),
-        # specs/sglang/engine.yaml:218
+        # specs/sglang/engine.yaml:219
         "draft_index_topk": _integers(0, 65536, span),
-        # specs/sglang/engine.yaml:221
+        # specs/sglang/engine.yaml:222
         "draft_vocab_size": _integers(2, 16777216, span),
-        # specs/sglang/engine.yaml:224
+        # specs/sglang/engine.yaml:225
         "speculative_use_rejection_sampling": st.booleans(),
-        # specs/sglang/engine.yaml:226
+        # specs/sglang/engine.yaml:227
         "enable_deterministic_inference": st.booleans(),
-        # specs/sglang/engine.yaml:228
-        "enable_lora": st.booleans(),
         # specs/sglang/engine.yaml:229
+        "enable_lora": st.booleans(),
+        # specs/sglang/engine.yaml:230
         "kv_canary": st.booleans(),
-        # specs/sglang/engine.yaml:231
+        # specs/sglang/engine.yaml:232
         "attention_backend": st.sampled_from(
             (
                 "other",
@@ -315,39 +315,39 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
                 "dsa",
             )
         ),
-        # specs/sglang/engine.yaml:235
+        # specs/sglang/engine.yaml:236
         "request_table_extra": _integers(0, 1048576, span),
-        # specs/sglang/engine.yaml:239
+        # specs/sglang/engine.yaml:240
         "sliding_window": _integers(0, 16777216, span),
-        # specs/sglang/engine.yaml:242
-        "attention_heads": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:243
-        "value_head_size": _integers(1, 4096, span),
+        "attention_heads": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:244
+        "value_head_size": _integers(1, 4096, span),
+        # specs/sglang/engine.yaml:245
         "flashinfer_workspace_bytes": _integers(1, 17179869184, span),
-        # specs/sglang/engine.yaml:247
+        # specs/sglang/engine.yaml:248
         "triton_kv_splits": _integers(1, 256, span),
-        # specs/sglang/engine.yaml:250
+        # specs/sglang/engine.yaml:251
         "mla_latent_size": _integers(1, 4096, span),
-        # specs/sglang/engine.yaml:253
+        # specs/sglang/engine.yaml:254
         "mla_output_size": _integers(1, 4096, span),
-        # specs/sglang/engine.yaml:256
+        # specs/sglang/engine.yaml:257
         "dsa_pages": st.booleans(),
-        # specs/sglang/engine.yaml:258
+        # specs/sglang/engine.yaml:259
         "dsa_index_topk": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:261
+        # specs/sglang/engine.yaml:262
         "encoder_only_layers": st.booleans(),
-        # specs/sglang/engine.yaml:263
+        # specs/sglang/engine.yaml:264
         "hybrid_linear": st.booleans(),
-        # specs/sglang/engine.yaml:266
+        # specs/sglang/engine.yaml:267
         "is_encoder_decoder": st.booleans(),
-        # specs/sglang/engine.yaml:268
+        # specs/sglang/engine.yaml:269
         "max_source_positions": _integers(0, 1048576, span),
-        # specs/sglang/engine.yaml:271
+        # specs/sglang/engine.yaml:272
         "mamba_extra_buffer": st.booleans(),
-        # specs/sglang/engine.yaml:273
+        # specs/sglang/engine.yaml:274
         "mamba_cache_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:276
+        # specs/sglang/engine.yaml:277
         "ngram_embedding": st.booleans(),
     }
 
@@ -1992,13 +1992,6 @@ def _eager_target_adaptive_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
         seq_lens_cpu=draw(
             st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
         ),
-        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)),
-        extend_prefix_lens=draw(
-            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        ),
-        extend_start_loc=draw(
-            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
-        ),
         encoder_lens=draw(
             _tensors(
                 (rows.requests,),
@@ -2772,13 +2765,6 @@ def _eager_target_target_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
         ),
         seq_lens_cpu=draw(
             st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
-        ),
-        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)),
-        extend_prefix_lens=draw(
-            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
-        ),
-        extend_start_loc=draw(
-            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         ),
         encoder_lens=draw(
             _tensors(

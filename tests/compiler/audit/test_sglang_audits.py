@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
 
 from support.audits import Audited
 from ullage.audit.model import Counterexample, FormulaReport, ModeVerdict
-from ullage.audit.stated import questions
+from ullage.audit.stated import Question, questions
 from ullage.bound.problem import ModeProblem, Problem
 from ullage.bound.relations import relations_of
 from ullage.configuration.values import complete
@@ -40,14 +41,20 @@ class Decided:
         return self.report.audit, self.report.runner, self.report.target, self.mode.name
 
 
-def every_verdict(found: Audited) -> list[Decided]:
+@pytest.fixture(scope="module")
+def asked(sglang: Audited) -> Sequence[Question]:
+    """What the formulas of the report are compared with, in its order."""
+    return questions(sglang.analysis, Solver(sglang.analysis.problem.domain))
+
+
+@pytest.fixture(scope="module")
+def verdicts(sglang: Audited, asked: Sequence[Question]) -> list[Decided]:
     """All verdicts, formula by formula."""
     modes = {
         (runner.name, mode.name): mode
-        for runner in found.analysis.problem.runners
+        for runner in sglang.analysis.problem.runners
         for mode in runner.modes
     }
-    every = questions(found.analysis, Solver(found.analysis.problem.domain))
     return [
         Decided(
             report,
@@ -56,7 +63,7 @@ def every_verdict(found: Audited) -> list[Decided]:
             question.extents[verdict.mode],
             question.attained[verdict.mode],
         )
-        for question, report in zip(every, found.report.formulas, strict=True)
+        for question, report in zip(asked, sglang.report.formulas, strict=True)
         for verdict in report.modes
     ]
 
@@ -85,21 +92,23 @@ def test_all_audits_come_out_as_expected(sglang: Audited) -> None:
     assert sglang.report.diagnostics == ()
 
 
-def test_every_mode_is_decided(sglang: Audited) -> None:
-    for each in every_verdict(sglang):
+def test_every_mode_is_decided(verdicts: list[Decided]) -> None:
+    for each in verdicts:
         assert each.verdict.verdict != "undecided", each.where
 
 
-def test_every_cause_is_found_where_other_ranks_play_no_part(sglang: Audited) -> None:
+def test_every_cause_is_found_where_other_ranks_play_no_part(verdicts: list[Decided]) -> None:
     """Rounds in which other ranks bring different batches are only known to be no larger."""
-    for each in every_verdict(sglang):
+    for each in verdicts:
         standing_in = {live.name for live in each.mode.live if live.origin == "ranks"}
         if not free_names(each.extent) & standing_in:
             assert each.verdict.complete, each.where
 
 
-def test_every_counterexample_is_legal_and_overflows(sglang: Audited) -> None:
-    for each in every_verdict(sglang):
+def test_every_counterexample_is_legal_and_overflows(
+    sglang: Audited, verdicts: list[Decided]
+) -> None:
+    for each in verdicts:
         for example in each.verdict.counterexamples:
             values = complete(sglang.analysis.resolved, dict(example.parameters))
             named = {live.label: live.name for live in each.mode.live}
@@ -113,17 +122,19 @@ def test_every_counterexample_is_legal_and_overflows(sglang: Audited) -> None:
             assert evaluate_integer(each.report.formula, batch) == example.stated < example.extent
 
 
-def test_every_counterexample_is_small_and_shown_to_be_the_smallest(sglang: Audited) -> None:
-    for each in every_verdict(sglang):
+def test_every_counterexample_is_small_and_shown_to_be_the_smallest(
+    verdicts: list[Decided],
+) -> None:
+    for each in verdicts:
         for example in each.verdict.counterexamples:
             assert example.minimal
             assert example.size <= 12
             assert example.configuration.items() <= example.parameters.items()
 
 
-def test_every_proof_stands_before_the_checker(sglang: Audited) -> None:
+def test_every_proof_stands_before_the_checker(sglang: Audited, verdicts: list[Decided]) -> None:
     checker = Checker(Solver(sglang.analysis.problem.domain))
-    for each in every_verdict(sglang):
+    for each in verdicts:
         if each.verdict.verdict == "proved" and each.report.within is None:
             assert each.verdict.proof is not None
             relations = (relation.claim for relation in relations_of(each.mode))
@@ -132,14 +143,15 @@ def test_every_proof_stands_before_the_checker(sglang: Audited) -> None:
             assert checker.holds(each.verdict.proof, claim, given), each.where
 
 
-def test_what_is_within_the_capacities_is_proved_of_amounts_alone(sglang: Audited) -> None:
+def test_what_is_within_the_capacities_is_proved_of_amounts_alone(
+    sglang: Audited, asked: Sequence[Question]
+) -> None:
     problem = sglang.analysis.problem
-    solver = Solver(problem.domain)
-    every = zip(questions(sglang.analysis, solver), sglang.report.formulas, strict=True)
-    asked = [(question, report) for question, report in every if report.within is not None]
-    assert len(asked) > len(sglang.report.formulas) / 2
-    checker = Checker(solver)
-    for question, report in asked:
+    every = zip(asked, sglang.report.formulas, strict=True)
+    proved = [(question, report) for question, report in every if report.within is not None]
+    assert len(proved) > len(sglang.report.formulas) / 2
+    checker = Checker(Solver(problem.domain))
+    for question, report in proved:
         assert report.within is not None
         claim = (question.limited, report.formula)
         assert checker.holds(report.within, claim, question.given), (report.audit, report.target)

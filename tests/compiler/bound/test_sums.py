@@ -147,21 +147,7 @@ PARTLY = {
 """What is tight where lengths end with a page, and not elsewhere."""
 
 
-FAST = {
-    "lengths",
-    "weighted",
-    "pages and lengths",
-    "pages of a pool of pages",
-    "lengths of a pool of pages",
-    "rows without what they fill",
-    "pages of two and more",
-    "a lower limit",
-}
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(each, marks=() if each in FAST else pytest.mark.slow) for each in SUMS]
-)
+@pytest.mark.parametrize("name", SUMS)
 @pytest.mark.slow
 def test_a_sum_is_never_exceeded_and_tight_where_that_is_claimed(name: str, tmp_path: Path) -> None:
     found = derived(tmp_path, SUMS[name])

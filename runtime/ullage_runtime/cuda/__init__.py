@@ -1,0 +1,1 @@
+"""Loading on a CUDA device: a generated kernel for each runner, built once and kept."""

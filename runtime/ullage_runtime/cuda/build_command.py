@@ -1,0 +1,44 @@
+"""Building the kernels of generated packages ahead of time: what `ullage build-kernels` does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from ullage_runtime.cuda.build import kernel_library
+from ullage_runtime.cuda.toolchain import BuildError, Interface
+
+
+def build_kernels(
+    folder: Path,
+    architectures: Sequence[str],
+    report: Callable[[str], None],
+    *,
+    environment: Mapping[str, str] = os.environ,
+    interface: Interface | None = None,
+) -> None:
+    """Build every kernel below `folder` for each architecture, or for the devices that are here.
+
+    `report` gets a line for each library. BuildError if there is no kernel, or no library of it.
+    """
+    kernels = sorted(folder.glob("**/kernels/*.cu"))
+    if not kernels:
+        raise BuildError(f"there is no generated kernel below {folder}")
+    wanted = list(dict.fromkeys(architectures or _architectures_here()))
+    if not wanted:
+        raise BuildError("there is no CUDA device here: name an architecture, such as 9.0")
+    for architecture in wanted:
+        for kernel in kernels:
+            library = kernel_library(
+                kernel, architecture, environment=environment, interface=interface
+            )
+            report(f"{kernel.relative_to(folder)} for {architecture}: {library}")
+
+
+def _architectures_here() -> Iterator[str]:
+    import torch
+
+    for device in range(torch.cuda.device_count()):
+        major, minor = torch.cuda.get_device_capability(device)
+        yield f"{major}.{minor}"

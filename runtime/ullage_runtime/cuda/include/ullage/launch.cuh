@@ -1,0 +1,156 @@
+// Launching the kernel on a stream. Compiled by a host compiler, a launch is a loop over all
+// threads, and host memory is the device: that is how tests run the kernel without one.
+#pragma once
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <ullage/layout.cuh>
+
+#ifdef __CUDACC__
+#include <cuda_runtime.h>
+#endif
+
+namespace ullage {
+
+// What the arguments of a kernel may take: since CUDA 12.1 more than the four kilobytes before.
+#if defined(CUDART_VERSION) && CUDART_VERSION < 12010
+constexpr std::size_t kArgumentBytes = 4096;
+#else
+constexpr std::size_t kArgumentBytes = 32764;
+#endif
+
+#ifdef __CUDACC__
+using Stream = cudaStream_t;
+constexpr DLDeviceType kDevice = kDLCUDA;
+
+inline void require(cudaError_t error) {
+  if (error == cudaSuccess) return;
+  throw std::runtime_error(std::string("CUDA: ") + cudaGetErrorString(error));
+}
+
+// The stream that torch's next operation would go to.
+inline Stream current_stream(const DLPackExchangeAPI& interface, int device) {
+  void* stream = nullptr;
+  if (interface.current_work_stream(kDevice, device, &stream) != 0) {
+    throw std::runtime_error("torch has no current stream");
+  }
+  return static_cast<Stream>(stream);
+}
+
+// Makes a device the current one, and takes that back.
+class OnDevice {
+ public:
+  explicit OnDevice(int device) : device_(device) {
+    require(cudaGetDevice(&before_));
+    if (before_ != device_) require(cudaSetDevice(device_));
+  }
+  ~OnDevice() {
+    if (before_ != device_) cudaSetDevice(before_);
+  }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+
+ private:
+  int before_, device_;
+};
+
+template <class Forms, int kOuter, int kCapacity>
+void launch(const Launch<kOuter, kCapacity>& argument, std::uint32_t blocks, Stream stream) {
+  void* arguments[] = {const_cast<Launch<kOuter, kCapacity>*>(&argument)};
+  const auto kernel = reinterpret_cast<const void*>(&load_slots<Forms, kOuter, kCapacity>);
+  require(cudaLaunchKernel(kernel, dim3(blocks), dim3(kThreads), arguments, 0, stream));
+}
+
+// Loads the code, which a stream that is being captured would not allow.
+template <class Forms, int kOuter, int kCapacity>
+void load_code() {
+  cudaFuncAttributes attributes;
+  const auto kernel = reinterpret_cast<const void*>(&load_slots<Forms, kOuter, kCapacity>);
+  require(cudaFuncGetAttributes(&attributes, kernel));
+}
+#else
+using Stream = void*;
+constexpr DLDeviceType kDevice = kDLCPU;
+
+inline Stream current_stream(const DLPackExchangeAPI&, int) { return nullptr; }
+
+class OnDevice {
+ public:
+  explicit OnDevice(int) {}
+};
+
+template <class Forms, int kOuter, int kCapacity>
+void launch(const Launch<kOuter, kCapacity>& argument, std::uint32_t blocks, Stream) {
+  for (std::uint32_t block = 0; block < blocks; ++block) {
+    for (unsigned thread = 0; thread < kThreads; ++thread) {
+      write_cells<Forms>(argument, block, thread);
+    }
+  }
+}
+
+template <class Forms, int kOuter, int kCapacity>
+void load_code() {}
+#endif
+
+constexpr int kSmallest = 8;
+
+// How many steps one launch of a runner can have: the smallest power of two that is enough for
+// all of its slots, or the largest whose steps fit the arguments.
+template <class Table, int kOuter>
+constexpr int most_steps() {
+  int steps = kSmallest;
+  while (steps < Table::kSlots && sizeof(Launch<kOuter, 1>) + (2 * steps - 1) *
+                                          sizeof(Step<kOuter>) <= kArgumentBytes) {
+    steps *= 2;
+  }
+  return steps;
+}
+
+// Kernels that differ in how many steps their argument has room for, since a launch copies it.
+template <class Table>
+class Kernels {
+ public:
+  static constexpr int kOuter = Table::dimensions() - 1;
+  static constexpr int kMost = most_steps<Table, kOuter>();
+  using Forms = typename Table::Forms;
+  using OneStep = Step<kOuter>;
+
+  // Writes all steps, each from its own address, in one launch unless they do not fit one.
+  static void run(const OneStep* steps, const char* const* from, int count, Stream stream) {
+    for (int begin = 0; begin < count; begin += kMost) {
+      run_some<kSmallest>(steps + begin, from + begin, std::min(count - begin, kMost), stream);
+    }
+  }
+
+  static void load_all_code() { load_code_from<kSmallest>(); }
+
+ private:
+  template <int kCapacity>
+  static void run_some(const OneStep* steps, const char* const* from, int count, Stream stream) {
+    if constexpr (kCapacity < kMost) {
+      if (count > kCapacity) return run_some<2 * kCapacity>(steps, from, count, stream);
+    }
+    Launch<kOuter, kCapacity> argument;
+    argument.count = count;
+    std::uint32_t blocks = 0;
+    for (int i = 0; i < count; ++i) {
+      OneStep& step = argument.steps[i];
+      step = steps[i];
+      step.from = from[i];
+      step.first_block = blocks;
+      blocks += step.blocks;
+    }
+    launch<Forms>(argument, blocks, stream);
+  }
+
+  template <int kCapacity>
+  static void load_code_from() {
+    load_code<Forms, kOuter, kCapacity>();
+    if constexpr (kCapacity < kMost) load_code_from<2 * kCapacity>();
+  }
+};
+
+}  // namespace ullage

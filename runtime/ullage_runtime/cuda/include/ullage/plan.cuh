@@ -1,0 +1,137 @@
+// The load of one padded shape: its steps, and what the source of each of them has to be.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include <ullage/launch.cuh>
+
+namespace ullage {
+
+// Addresses [low, high) of an arena.
+struct Range {
+  std::uintptr_t low, high;
+};
+
+struct Place {
+  int device;
+  std::vector<Range> arenas;
+
+  bool holds(const void* address) const {
+    const auto number = reinterpret_cast<std::uintptr_t>(address);
+    for (const Range& arena : arenas) {
+      if (arena.low <= number && number < arena.high) return true;
+    }
+    return false;
+  }
+};
+
+// What the first source of a slot was like.
+class Expected {
+ public:
+  // `step`: of the plan; -1 where the kernel does not copy the source.
+  Expected(const DLTensor& source, const DLTensor& view, int step)
+      : step(step),
+        head_(address_of(view)),
+        device_(source.device),
+        dtype_(source.dtype),
+        is_like_head_(same(source.dtype, view.dtype)) {
+    for (int i = 0; i < source.ndim; ++i) {
+      axes_.push_back({source.shape[i], source.strides[i]});
+      is_empty_ = is_empty_ || source.shape[i] == 0;
+      if (source.shape[i] > 1 && source.strides[i] != view.strides[i]) is_like_head_ = false;
+    }
+  }
+
+  const int step;
+
+  bool is_met_by(const DLTensor& source) const {
+    if (source.ndim != static_cast<int>(axes_.size()) || !same(source.dtype, dtype_)) return false;
+    if (source.device.device_type != device_.device_type) return false;
+    if (source.device.device_id != device_.device_id) return false;
+    if (address_of(source) == nullptr && !is_empty_) return false;  // of tensors without data
+    for (int i = 0; i < source.ndim; ++i) {
+      if (source.shape[i] != axes_[i].size) return false;
+      if (source.shape[i] > 1 && source.strides[i] != axes_[i].stride) return false;
+    }
+    return true;
+  }
+
+  // Whether it is the head of its own slot: nothing to copy.
+  bool is_in_place(const char* address) const { return is_like_head_ && address == head_; }
+
+ private:
+  struct Along {
+    std::int64_t size, stride;
+  };
+  const char* head_;
+  DLDevice device_;
+  DLDataType dtype_;
+  bool is_like_head_, is_empty_ = false;
+  std::vector<Along> axes_;
+};
+
+template <class Table>
+class Plan {
+ public:
+  static constexpr int kOuter = Table::dimensions() - 1;
+
+  explicit Plan(const Place& place) : place_(place) {}
+
+  void add(const SlotLoad& load) {
+    int number = -1;
+    if (load.view->device.device_type == kDevice) {
+      const auto step = step_of<Table, kOuter>(load);
+      if (step) {
+        number = static_cast<int>(steps_.size());
+        steps_.push_back(*step);
+      }
+    }
+    if (load.source == nullptr) return;
+    expected_.emplace_back(*load.source, *load.view, number);
+  }
+
+  // How many sources a call brings.
+  std::ptrdiff_t sources() const { return static_cast<std::ptrdiff_t>(expected_.size()); }
+
+  // Writes what the kernel writes; `describe(i, tensor)` tells of the source of that number, if
+  // it can. False, with nothing written, if one cannot be told of, is not as expected, or lies in
+  // an arena elsewhere than where it belongs.
+  template <class Describe, class FindStream>
+  bool load(const Describe& describe, const FindStream& stream) const {
+    constexpr int kOnStack = 128;
+    if (steps_.size() <= kOnStack) {
+      const char* from[kOnStack];
+      return load_from(from, describe, stream);
+    }
+    std::vector<const char*> from(steps_.size());
+    return load_from(from.data(), describe, stream);
+  }
+
+ private:
+  template <class Describe, class FindStream>
+  bool load_from(const char** from, const Describe& describe, const FindStream& stream) const {
+    std::fill_n(from, steps_.size(), nullptr);
+    for (std::size_t i = 0; i < expected_.size(); ++i) {
+      const Expected& expected = expected_[i];
+      DLTensor given;
+      if (!describe(static_cast<std::ptrdiff_t>(i), given)) return false;
+      if (!expected.is_met_by(given)) return false;
+      const char* address = address_of(given);
+      const bool is_in_place = expected.step >= 0 && expected.is_in_place(address);
+      if (!is_in_place && place_.holds(address)) return false;
+      if (expected.step >= 0) from[expected.step] = is_in_place ? nullptr : address;
+    }
+    if (!steps_.empty()) {
+      const OnDevice guard(place_.device);
+      Kernels<Table>::run(steps_.data(), from, static_cast<int>(steps_.size()), stream());
+    }
+    return true;
+  }
+
+  const Place& place_;
+  std::vector<Step<kOuter>> steps_;
+  std::vector<Expected> expected_;
+};
+
+}  // namespace ullage

@@ -1,0 +1,151 @@
+"""The writer for CUDA devices: all slots of a load in one launch of the runner's kernel."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from ullage_runtime.arena_regions import Regions
+from ullage_runtime.cuda.build import BuildError, kernel_library
+from ullage_runtime.cuda.library import Load, Open, opened
+from ullage_runtime.load_plan import PreparedLoad, Writer
+from ullage_runtime.loader import Fill, SlotLoad
+from ullage_runtime.torch_writer import TorchWriter, copies
+
+_LOG = logging.getLogger(__name__)
+
+
+def writer_for(module: str, regions: Regions) -> Writer:
+    """The writer of a runner: its kernel where that can be had, else torch.
+
+    `module`: the file of the runner's module, which has a folder `kernels` beside it; `regions`:
+    of the runner. The first call on a machine builds the kernel, which takes seconds; why there is
+    none is said in the log. LaunchError if the device refuses the kernel.
+    """
+    by_torch = TorchWriter(regions.addresses)
+    device = regions.compute.shared.arena.device
+    if device.type != "cuda":
+        return by_torch
+    kernel = Path(module).parent / "kernels" / f"{Path(module).stem}.cu"
+    major, minor = torch.cuda.get_device_capability(device)
+    try:
+        return CudaWriter(opened(kernel_library(kernel, f"{major}.{minor}")), regions)
+    except BuildError as error:
+        _LOG.warning("%s is loaded by torch, slot by slot: %s", kernel.stem, error)
+        return by_torch
+
+
+class CudaWriter:
+    """Writes slots on the device by one kernel, and those on the host by torch.
+
+    `open_kernel`: of the library built for the runner; `regions`: what must not be overwritten
+    before it is read.
+    """
+
+    def __init__(self, open_kernel: Open, regions: Regions) -> None:
+        device = regions.compute.shared.arena.device
+        addresses = (address for each in regions.addresses for address in each)
+        self._is_cpu = device.type == "cpu"  # where tests run the kernel
+        self._prepare = open_kernel(device.index or 0, *addresses)
+
+    def prepare(self, steps: Sequence[SlotLoad], sources: Sequence[Tensor]) -> PreparedLoad:
+        """The load of every batch that is like the one of `sources`, which has been checked.
+
+        Everything is worked out here; a call compares, fills in addresses and launches. Works
+        while a graph is captured. ValueError if a step is none of the runner's slots.
+        """
+        # A source that lies on the host for a slot on the device would be staged here: a step of
+        # its own that copies through pinned memory, before the kernel reads it.
+        _require_counted(steps, sources)
+        views = [step.view for step in steps]
+        numbers = [number for step in steps for number in _numbers(step)]
+        load = self._prepare(id(views), id(sources), *numbers)
+        load.release_gil = False  # it looks at Python objects
+        device_load = _DeviceLoad(load, views, sources)
+        hosted = [step for step in steps if step.view.is_cpu is not self._is_cpu]
+        if not hosted:
+            return device_load
+        positions = [i for i, each in enumerate(sources) if each.is_cpu is not self._is_cpu]
+        return _MixedLoad(device_load, tuple(copies(hosted)), positions)
+
+
+class _DeviceLoad:
+    """Looks at all sources, and writes the slots on the device.
+
+    `views`: which the kernel has only the addresses of.
+    """
+
+    __slots__ = ("_floating", "_load", "_views")
+
+    def __init__(self, load: Load, views: Sequence[Tensor], sources: Sequence[Tensor]) -> None:
+        self._load = load
+        self._views = views
+        # Whole numbers neither have gradients nor negative views, which only torch can tell.
+        self._floating = [i for i, each in enumerate(sources) if each.is_floating_point()]
+
+    def __call__(self, sources: Sequence[Tensor]) -> bool:
+        for position in self._floating:
+            source = sources[position]
+            if source.is_neg() or (source.requires_grad and torch.is_grad_enabled()):
+                return False
+        return self._load(id(sources))
+
+
+class _MixedLoad:
+    """Writes the slots on the device, and then those on the host while the device works.
+
+    `copies`: what writes on the host, from the sources at `positions`.
+    """
+
+    __slots__ = ("_copies", "_device", "_positions")
+
+    def __init__(
+        self,
+        device: PreparedLoad,
+        copies: Sequence[Callable[[Sequence[Tensor]], None]],
+        positions: Sequence[int],
+    ) -> None:
+        self._device = device
+        self._copies = copies
+        self._positions = positions
+
+    def __call__(self, sources: Sequence[Tensor]) -> bool:
+        if not self._device(sources):  # which looks at all sources
+            return False
+        hosted = [sources[position] for position in self._positions]
+        for copy in self._copies:
+            copy(hosted)
+        return True
+
+
+def _require_counted(steps: Iterable[SlotLoad], sources: Sequence[Tensor]) -> None:
+    """ValueError if there are more or fewer sources than steps take."""
+    wanted = sum(step.source is not None for step in steps)
+    if wanted != len(sources):
+        raise ValueError(f"There are {len(sources)} sources, and the steps take {wanted}.")
+
+
+def _numbers(step: SlotLoad) -> tuple[int, ...]:
+    """A step as the kernel's `prepare` reads it."""
+    view, fill = step.view, step.fill
+    sourced = step.source is not None
+    if fill is None:
+        return *step.live, False, 0, sourced
+    # 0.0 equals -0.0, and has other bits.
+    bits = _bits(fill, view.dtype, "" if isinstance(fill, int) else str(fill))
+    return *step.live, True, bits, sourced
+
+
+@lru_cache(maxsize=1024)
+def _bits(fill: Fill, dtype: torch.dtype, spelled: str) -> int:
+    """The bits of one element that torch has filled. `spelled`: tells apart what is equal."""
+    element = torch.full((1,), fill, dtype=dtype)
+    return int(element.view(_WHOLE[dtype.itemsize]).item())
+
+
+_WHOLE = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
