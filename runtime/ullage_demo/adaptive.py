@@ -37,7 +37,7 @@ def adaptive(demo: Demo) -> Outcome:
     """A chain of drafts that is longer in one round and shorter in the next."""
     sizes = adaptive_sizes()
     requests = make_requests(demo.fewer, seed=6)
-    target = target_worker(sizes, debug=demo.debug)
+    target = target_worker(sizes, device=demo.device, debug=demo.debug)
     draft = draft_worker(target, sizes, DRAFT_NOISE, debug=demo.debug)
     decoder = SpeculativeDecoder(target, EagleDrafter(draft), ADAPTIVE, cycle(TURNS))
     outputs = build_scheduler(requests, target.table, sizes).serve(decoder.run_step)

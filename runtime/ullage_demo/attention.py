@@ -51,9 +51,10 @@ def plan_attention(
     request_rows, lengths = _rows_of_tokens(batch)
     drafted = 0 if tree is None else tree.shape[1]
     keys = int(present(batch.seq_lens_cpu, "seq_lens_cpu").max()) + drafted
-    key = torch.arange(keys)
+    key = torch.arange(keys, device=table.device)
     visible = key < lengths[:, None]
     if tree is not None:
+        tree = tree.to(table.device)
         visible[: tree.shape[0]] |= _see_drafts(tree, lengths[: tree.shape[0]], key)
     elif batch.mode not in SEES_WHOLE_SEQUENCE:
         visible &= key <= present(batch.positions, "positions")[:, None]
@@ -83,25 +84,25 @@ def _rows_of_tokens(batch: Batch) -> tuple[Tensor, Tensor]:
     Padded tokens belong to the padded requests, a width each. Where there are more of them than
     that, the rest reads what padding reads, slot 0.
     """
-    live = _tokens_per_request(batch)
+    rows = present(batch.req_pool_indices, "req_pool_indices")
+    live = _tokens_per_request(batch, rows.device)
     width = 1 if batch.mode in RAGGED or not batch.live_tokens else int(live[0])
-    padded = torch.full((batch.requests - live.shape[0],), width, dtype=torch.int64)
+    padded = live.new_full((batch.requests - live.shape[0],), width)
     owners = torch.repeat_interleave(torch.cat([live, padded]))[: batch.tokens]
-    request_rows = torch.zeros(batch.tokens, dtype=torch.int64)
-    lengths = torch.ones(batch.tokens, dtype=torch.int64)
-    request_rows[: owners.shape[0]] = present(batch.req_pool_indices, "req_pool_indices")[owners]
+    request_rows, lengths = live.new_zeros(batch.tokens), live.new_ones(batch.tokens)
+    request_rows[: owners.shape[0]] = rows[owners]
     lengths[: owners.shape[0]] = present(batch.seq_lens, "seq_lens")[owners]
     return request_rows, lengths
 
 
-def _tokens_per_request(batch: Batch) -> Tensor:
+def _tokens_per_request(batch: Batch, device: torch.device) -> Tensor:
     """Tokens of each live request, int64. A dummy request of an idle rank has none."""
     requests = batch.live_requests if batch.live_tokens else 0
     lengths = extend_lengths(batch)
     if lengths is not None:
         return lengths[:requests].to(torch.int64)
     width = batch.live_tokens // requests if requests else 0
-    return torch.full((requests,), width, dtype=torch.int64)
+    return torch.full((requests,), width, dtype=torch.int64, device=device)
 
 
 def paged_attention(

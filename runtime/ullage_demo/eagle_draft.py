@@ -83,6 +83,7 @@ class EagleDrafter:
     ) -> LiveBatch:
         lengths = [len(sequence.tokens) for sequence in sequences]
         first = [length + step * topk for length in lengths]
+        device = self._draft.table.device
         slots = [
             self._draft.table.slots(sequence.row, start, start + topk)
             for sequence, start in zip(sequences, first, strict=True)
@@ -90,11 +91,13 @@ class EagleDrafter:
         return LiveBatch(
             mode=Mode.EAGLE_DRAFT,
             batch_size=len(sequences),
-            input_ids=integers(each.token for growth in growths for each in growth.frontier),
-            positions=integers(length + step for length in lengths for _ in range(topk)),
-            out_cache_loc=join(slots),
-            req_pool_indices=integers(sequence.row for sequence in sequences),
-            seq_lens=integers(lengths),
+            input_ids=integers(
+                (each.token for growth in growths for each in growth.frontier), device
+            ),
+            positions=integers((length + step for length in lengths for _ in range(topk)), device),
+            out_cache_loc=join(slots, device),
+            req_pool_indices=integers((sequence.row for sequence in sequences), device),
+            seq_lens=integers(lengths, device),
             seq_lens_cpu=integers(lengths),
         )
 

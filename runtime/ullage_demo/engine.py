@@ -109,31 +109,43 @@ class StepEngine:
         Raises PaddingError if any row, a padded one too, is not finite.
         """
         if batch.tokens == 0:
-            return torch.empty(0, self._model.config.vocab_size)
-        computed = self._run_model(batch) if group is None else self._run_layers(batch, group)
+            return torch.empty(0, self._model.config.vocab_size, device=self._table.device)
+        plan = self._planned
+        computed = self.compute(batch, plan) if group is None else self._layers(batch, plan, group)
+        self.require_finite(batch, computed)
+        return computed
+
+    def compute(self, batch: Batch, plan: AttentionPlan) -> Tensor:
+        """Logits [padded tokens, vocabulary]; nothing waits for the device."""
+        output = self._model(
+            input_ids=present(batch.input_ids, "input_ids")[None],
+            position_ids=present(batch.positions, "positions")[None],
+            use_cache=False,
+            plan=plan,
+        )
+        logits: Tensor = output.logits
+        return logits[0]
+
+    def require_finite(self, batch: Batch, computed: Tensor) -> None:
+        """PaddingError if any row of what a batch gave, a padded one too, is not finite."""
         if not bool(torch.isfinite(computed).all()):
             raise PaddingError(
                 f"A batch of {batch.live_tokens} live tokens, padded to {batch.tokens}, computed "
                 "values that are not finite."
             )
-        return computed
 
     def autotune(self, batch: Batch, /) -> None:
         """Compute the largest batch once, so that whatever is set up lazily is set up."""
         self.plan_attention(batch)
         self.forward(batch, None)
 
-    def _run_model(self, batch: Batch) -> Tensor:
-        output = self._model(
-            input_ids=present(batch.input_ids, "input_ids")[None],
-            position_ids=present(batch.positions, "positions")[None],
-            use_cache=False,
-            plan=self._plan,
-        )
-        logits: Tensor = output.logits
-        return logits[0]
+    @property
+    def _planned(self) -> AttentionPlan:
+        if self._plan is None:
+            raise ValueError("A forward comes after the plan of its attention.")
+        return self._plan
 
-    def _run_layers(self, batch: Batch, group: LayerGroup) -> Tensor:
+    def _layers(self, batch: Batch, plan: AttentionPlan, group: LayerGroup) -> Tensor:
         body = self._model.model
         states = self._enter(batch, group.hidden)
         positions = present(batch.positions, "positions")[None]
@@ -144,7 +156,7 @@ class StepEngine:
                 attention_mask=None,
                 position_ids=positions,
                 position_embeddings=rotary,
-                plan=self._plan,
+                plan=plan,
             )
         if group.layers.stop == len(body.layers):
             states = self._model.lm_head(body.norm(states))

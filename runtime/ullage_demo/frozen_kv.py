@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from ullage_demo.batches import integers
+from ullage_demo.paged_kv import Device
 from ullage_demo.schedule import Chunk, RunningSequence
 from ullage_demo.sizes import Speculation
 from ullage_demo.tree import DraftTree, TreeGrowth
@@ -53,23 +54,28 @@ class FrozenKVDrafter:
         self, sequences: Sequence[RunningSequence], tokens: list[int], depth: int, topk: int
     ) -> tuple[Tensor, ...]:
         """For each sequence, the distribution after each branch: [topk, vocabulary]."""
-        live = expanded_batch(sequences, tokens, depth, topk)
+        live = expanded_batch(sequences, tokens, depth, topk, self._draft.table.device)
         probabilities = self._draft.forward(live).softmax(dim=-1)
         return probabilities.reshape(len(sequences), topk, -1).unbind()
 
 
 def expanded_batch(
-    sequences: Sequence[RunningSequence], tokens: list[int], depth: int, topk: int
+    sequences: Sequence[RunningSequence],
+    tokens: list[int],
+    depth: int,
+    topk: int,
+    device: Device = "cpu",
 ) -> LiveBatch:
     """`topk` request rows for each sequence, all of the same length and table row."""
     branches = [sequence for sequence in sequences for _ in range(topk)]
     lengths = integers(sequence.cached for sequence in branches)
+    on_device = lengths.to(device)
     return LiveBatch(
         mode=Mode.FROZEN_KV_DRAFT,
         batch_size=len(sequences),
-        input_ids=integers(tokens),
-        positions=lengths + depth,
-        req_pool_indices=integers(sequence.row for sequence in branches),
-        seq_lens=lengths,
-        seq_lens_cpu=lengths.clone(),
+        input_ids=integers(tokens, device),
+        positions=on_device + depth,
+        req_pool_indices=integers((sequence.row for sequence in branches), device),
+        seq_lens=on_device,
+        seq_lens_cpu=lengths,
     )

@@ -1,69 +1,49 @@
-"""Graphs without a device: a forward over fixed addresses, run again for every replay.
-
-A CUDA graph reads and writes where it did when it was captured, whatever it is handed later. So
-does this one: a replay computes from the views of its capture, and refuses a batch that lies
-elsewhere.
-"""
+"""The target's engine where rounds are replayed: what is captured, and what is planned before."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+import torch
 from torch import Tensor
 from transformers import LlamaForCausalLM
 
+from ullage_demo.attention import AttentionPlan
 from ullage_demo.engine import StepEngine
 from ullage_demo.paged_kv import KVPool, RequestTable
+from ullage_demo.seam import present
 from ullage_generated.sglang import DecodeGraphTargetBatch, LiveBatch, Mode
-
-Shape = tuple[int, int]
-"""Padded requests and tokens."""
+from ullage_runtime.graphs import GraphSet, Shape
 
 
-class GraphError(Exception):
-    """A batch for which there is no graph, or that does not lie where its graph reads."""
+class StaticPlan:
+    """Storage for the plans of graphs, each of which goes on reading that of its capture."""
+
+    def __init__(self, tokens: int, keys: int, device: torch.device) -> None:
+        """Room for `tokens` padded tokens that see `keys` each, whatever a batch needs of it."""
+        self.slots = torch.zeros(tokens, keys, dtype=torch.int64, device=device)
+        self.visible = torch.zeros(tokens, keys, dtype=torch.bool, device=device)
+
+    def hold(self, plan: AttentionPlan) -> AttentionPlan:
+        """The same plan in this storage; its further keys are those that padding reads, unseen."""
+        tokens, keys = plan.slots.shape
+        slots, visible = self.slots[:tokens], self.visible[:tokens]
+        slots[:, :keys].copy_(plan.slots)
+        slots[:, keys:].zero_()
+        visible[:, :keys].copy_(plan.visible)
+        visible[:, keys:].zero_()
+        return AttentionPlan(plan.pool, slots, visible, plan.out_cache_loc)
 
 
-@dataclass(slots=True)
-class GraphSet:
-    """The graphs of one target, in the order of their capture, and how often each was replayed.
+@dataclass(frozen=True, slots=True)
+class TargetGraphs:
+    """The graphs of one target, where their plans lie, and how often each was replayed."""
 
-    A graph is the batch that it was captured with: views of the static buffers.
-    """
-
-    graphs: dict[Shape, DecodeGraphTargetBatch] = field(default_factory=dict)
+    graphs: GraphSet[DecodeGraphTargetBatch, Tensor]
+    plan: StaticPlan
     replays: Counter[Shape] = field(default_factory=Counter)
-
-    def add(self, batch: DecodeGraphTargetBatch) -> None:
-        self.graphs[shape_of(batch)] = batch
-
-    def graph_of(self, batch: DecodeGraphTargetBatch) -> DecodeGraphTargetBatch:
-        """The graph of the batch's shape. Raises GraphError."""
-        graph = self.graphs.get(shape_of(batch))
-        if graph is None:
-            raise GraphError(f"No graph was captured with {shape_of(batch)} requests and tokens.")
-        if addresses(graph) != addresses(batch):
-            raise GraphError(f"The batch of shape {shape_of(batch)} lies elsewhere than its graph.")
-        return graph
-
-
-def shape_of(batch: DecodeGraphTargetBatch) -> Shape:
-    return batch.requests, batch.tokens
-
-
-def addresses(batch: DecodeGraphTargetBatch) -> tuple[int | None, ...]:
-    """Where the slots lie that a forward reads, and that which it writes."""
-    read = (
-        batch.input_ids,
-        batch.positions,
-        batch.out_cache_loc,
-        batch.req_pool_indices,
-        batch.seq_lens,
-        batch.graph_logits,
-    )
-    return tuple(None if slot is None else slot.data_ptr() for slot in read)
 
 
 class GraphEngine(StepEngine):
@@ -77,14 +57,24 @@ class GraphEngine(StepEngine):
         model: LlamaForCausalLM,
         pool: KVPool,
         table: RequestTable,
-        graphs: GraphSet,
+        target: TargetGraphs,
         *,
         tree: Tensor | None = None,
         fill_tails: Callable[[DecodeGraphTargetBatch], None] | None = None,
     ) -> None:
         super().__init__(model, pool, table, tree=tree)
-        self._graphs = graphs
+        self._target = target
         self._fill_tails = fill_tails
+
+    @property
+    def storages(self) -> Iterator[Tensor]:
+        """What graphs read and write beside the runner's buffers."""
+        yield from self._model.parameters()
+        yield from self._model.buffers()
+        yield from self._pool.keys
+        yield from self._pool.values
+        yield self._target.plan.slots
+        yield self._target.plan.visible
 
     # Facts: what graphs are not captured for.
 
@@ -107,16 +97,23 @@ class GraphEngine(StepEngine):
         if self._fill_tails is not None:
             self._fill_tails(batch)
         self.plan_attention(batch)
+        self._plan = self._target.plan.hold(self._planned)
 
     def capture(self, batch: DecodeGraphTargetBatch, /) -> None:
-        """Remember where the forward reads and writes; the replay that follows is its first."""
-        self._graphs.add(batch)
+        """Capture the forward, over the plan of this batch; the replay that follows is its first.
+
+        ValueError if the configuration has no buffer for the logits of graphs.
+        """
+        plan, logits = self._planned, present(batch.graph_logits, "graph_logits")
+        self._target.graphs.capture(batch, lambda held: logits.copy_(self.compute(held, plan)))
 
     def replay(self, batch: DecodeGraphTargetBatch, /) -> Tensor:
-        """Logits [padded tokens, vocabulary] in their static buffer. Raises GraphError."""
-        graph = self._graphs.graph_of(batch)
+        """Logits [padded tokens, vocabulary] in their static buffer.
+
+        Raises GraphError, and PaddingError if any row, a padded one too, is not finite.
+        """
+        logits = self._target.graphs.replay(batch)
         if batch.mode is not Mode.CAPTURE:
-            self._graphs.replays[shape_of(batch)] += 1
-        if graph.graph_logits is None:
-            raise GraphError("The configuration has no buffer for the logits of graphs.")
-        return graph.graph_logits.copy_(self.forward(graph, None))
+            self._target.replays[self._target.graphs.shape_of(batch)] += 1
+        self.require_finite(batch, logits)
+        return logits

@@ -16,13 +16,13 @@ from torch import Generator, Tensor
 
 from ullage_demo.batches import integers
 from ullage_demo.engine import UnsupportedStepError
-from ullage_demo.graph_engine import GraphEngine, GraphSet
+from ullage_demo.graph_engine import GraphEngine, StaticPlan, TargetGraphs
 from ullage_demo.measuring import LoadStatistics, Statistics
 from ullage_demo.model import VOCABULARY, build_target, route_through_pool
-from ullage_demo.paged_kv import RequestTable
+from ullage_demo.paged_kv import Device
 from ullage_demo.runners import GraphRunner, MeasuredRunners
 from ullage_demo.sizes import Sizes
-from ullage_demo.worker import Worker, build_pool
+from ullage_demo.worker import Worker, build_pool, build_table
 from ullage_generated.sglang import (
     DecodeGraphTargetBatch,
     DecodeGraphTargetRegistry,
@@ -32,6 +32,8 @@ from ullage_generated.sglang import (
     Offer,
 )
 from ullage_runtime.debug import differences, require_same_outputs
+from ullage_runtime.graph_launch import GraphPool
+from ullage_runtime.graphs import GraphSet
 
 GARBAGE = (8, 64)
 """Lengths and positions that there are, so that whoever read them would be led astray."""
@@ -75,7 +77,7 @@ class GraphWorker(Worker):
     """`runner` is the eager one among `runners`; `trials` is what came of the tails."""
 
     runners: MeasuredRunners
-    graphs: GraphSet
+    graphs: TargetGraphs
     trials: TailTrials
 
     @torch.inference_mode()
@@ -103,11 +105,11 @@ class GraphWorker(Worker):
 
     @torch.inference_mode()
     def capture(self, width: int) -> None:
-        """Capture a graph for each bucket, the largest first; `width`: tokens of a request."""
-        engine = self._engine(None)
-        for bucket in sorted(self.buckets, reverse=True):
-            live = capture_batch(bucket, width)
-            self.runners.decode_graph.execute(live, engine)
+        """Capture a graph for each bucket, if that is not done; `width`: tokens of a request."""
+        engine, device = self._engine(None), self.table.device
+        lives = [capture_batch(bucket, width, device) for bucket in self.buckets]
+        runner = self.runners.decode_graph
+        self.graphs.graphs.capture_all(runner, lives, engine, reads=engine.storages)
 
     def _engine(self, tree: Tensor | None) -> GraphEngine:
         return GraphEngine(
@@ -139,34 +141,42 @@ def unmeasured(runner: GraphRunner) -> Iterator[None]:
         runner.statistics = kept
 
 
-def capture_batch(requests: int, width: int) -> LiveBatch:
+def capture_batch(requests: int, width: int, device: Device) -> LiveBatch:
     """Rows before anybody is served: they write slot 1, read row 0, and see one key."""
-    tokens, rows = torch.zeros(requests * width, dtype=torch.int64), [1] * requests
+    tokens = integers([0] * requests * width, device)
+    lengths = integers([1] * requests)
     return LiveBatch(
         mode=Mode.CAPTURE,
         batch_size=requests,
         input_ids=tokens,
         positions=tokens,
         out_cache_loc=torch.ones_like(tokens),
-        req_pool_indices=torch.zeros(requests, dtype=torch.int64),
-        seq_lens=integers(rows),
-        seq_lens_cpu=integers(rows),
+        req_pool_indices=integers([0] * requests, device),
+        seq_lens=lengths.to(device),
+        seq_lens_cpu=lengths,
     )
 
 
-def graph_worker(sizes: Sizes, *, debug: bool = False) -> GraphWorker:
+def graph_worker(sizes: Sizes, *, device: Device = "cpu", debug: bool = False) -> GraphWorker:
     """A fresh target, warmed up, with a graph for each of the buckets."""
-    served = route_through_pool(build_target())
-    runners = MeasuredRunners(sizes, debug=debug)
+    served = route_through_pool(build_target(device=device))
+    runners = MeasuredRunners(sizes, device=device, debug=debug)
     worker = GraphWorker(
         model=served,
         pool=build_pool(served, sizes.pool_slots),
-        table=RequestTable(sizes.max_running, sizes.row_width, sizes.pages, sizes.page_size),
+        table=build_table(sizes, device),
         runner=runners.eager,
         runners=runners,
-        graphs=GraphSet(),
+        graphs=_no_graphs(runners.decode_graph, sizes),
         trials=TailTrials(),
     )
     worker.warm_up()
     worker.capture(sizes.speculation.draft_tokens if sizes.speculation else 1)
     return worker
+
+
+def _no_graphs(runner: GraphRunner, sizes: Sizes) -> TargetGraphs:
+    """Where graphs of the runner will be, and room for a plan of the largest of them."""
+    device = runner.registry.input_ids.device
+    plan = StaticPlan(runner.capacities.tokens, sizes.row_width, device)
+    return TargetGraphs(GraphSet(GraphPool(device), debug=runner.debug), plan)

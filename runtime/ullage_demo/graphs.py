@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 from ullage_demo.adaptive import DRAFT_NOISE
 from ullage_demo.checks import Check, equals_generate, saw_modes
 from ullage_demo.eagle_draft import EagleDrafter
-from ullage_demo.graph_engine import GraphSet
 from ullage_demo.graph_worker import GraphWorker, TailTrials, graph_worker
 from ullage_demo.plain import run_step
 from ullage_demo.report import Outcome, Row, rows_of
@@ -20,6 +19,7 @@ from ullage_demo.speculation import SpeculativeDecoder
 from ullage_demo.worker import Worker, draft_worker, target_worker
 from ullage_demo.workload import make_requests
 from ullage_generated.sglang import Mode
+from ullage_runtime.graphs import Shape
 
 REQUESTS = 12
 """However many the plain scenario serves: these leave every bucket a batch, and some none."""
@@ -57,17 +57,18 @@ def _serve(
 ) -> Outcome:
     """Serve by graphs, then once more eagerly and without padding."""
     sizes = replace(sizes, alignment=demo.alignment)
-    worker = graph_worker(sizes, debug=demo.debug)
+    worker = graph_worker(sizes, device=demo.device, debug=demo.debug)
     outputs = serve(worker, sizes, requests)
     unpadded = replace(sizes, buckets=(), alignment=1)
-    eager = serve(target_worker(unpadded), unpadded, requests)
+    eager = serve(target_worker(unpadded, device=demo.device), unpadded, requests)
+    graphs = worker.graphs
     return Outcome(
         rows=_rows(name, worker),
         checks=(
             equals_generate(demo.reference, requests, outputs),
             equals_eager(eager, outputs),
             saw_modes(worker.runners.decode_graph.statistics, modes),
-            captured_in_turn(worker.graphs, worker.buckets),
+            captured_in_turn(graphs.graphs.shapes, graphs.replays, worker.buckets),
             falls_back(worker.runners, modes[0], worker.buckets),
             ignores_tails(worker.trials),
         ),
@@ -111,10 +112,12 @@ def equals_eager(expected: Sequence[tuple[int, ...]], outputs: Sequence[tuple[in
     )
 
 
-def captured_in_turn(graphs: GraphSet, buckets: Collection[int]) -> Check:
+def captured_in_turn(
+    shapes: Sequence[Shape], replays: Mapping[Shape, int], buckets: Collection[int]
+) -> Check:
     """A graph for each bucket, the largest first, and each of them was replayed."""
-    captured = [requests for requests, _ in graphs.graphs]
-    replayed = {requests: count for (requests, _), count in graphs.replays.items()}
+    captured = [requests for requests, _ in shapes]
+    replayed = {requests: count for (requests, _), count in replays.items()}
     passed = captured == sorted(buckets, reverse=True) and set(captured) == set(replayed)
     listed = ", ".join(f"{bucket} ({replayed.get(bucket, 0)})" for bucket in captured)
     return Check("every bucket captured and replayed", passed, f"rows and replays: {listed}")

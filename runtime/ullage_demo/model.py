@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 
 import torch
+from torch import nn
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from ullage_demo.attention import PAGED_ATTENTION
+from ullage_demo.paged_kv import Device
 
 VOCABULARY = 384
 HIDDEN_SIZE = 64
@@ -18,8 +20,11 @@ INITIALIZER_RANGE = 0.2
 """Wide on purpose: with the default of 0.02 the greedy continuation repeats one token."""
 
 
-def build_target(seed: int = 0) -> LlamaForCausalLM:
-    """The served model in fp32: grouped-query attention and untied embeddings."""
+def build_target(seed: int = 0, *, device: Device = "cpu") -> LlamaForCausalLM:
+    """The served model in fp32: grouped-query attention and untied embeddings.
+
+    Its weights are the same on every device.
+    """
     config = LlamaConfig(
         vocab_size=VOCABULARY,
         hidden_size=HIDDEN_SIZE,
@@ -38,7 +43,7 @@ def build_target(seed: int = 0) -> LlamaForCausalLM:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = LlamaForCausalLM(config)
-    return _for_inference(model)
+    return _for_inference(model, device)
 
 
 def build_reference(target: LlamaForCausalLM) -> LlamaForCausalLM:
@@ -52,8 +57,10 @@ def build_reference(target: LlamaForCausalLM) -> LlamaForCausalLM:
     return reference
 
 
-def build_draft(target: LlamaForCausalLM, *, noise: float, seed: int = 1) -> LlamaForCausalLM:
-    """A copy of the target that disagrees with it now and then.
+def build_draft(
+    target: LlamaForCausalLM, *, noise: float, seed: int = 1, device: Device = "cpu"
+) -> LlamaForCausalLM:
+    """A copy of a target on the CPU that disagrees with it now and then.
 
     `noise`: standard deviation of what is added to each matrix, relative to the matrix's own.
     """
@@ -64,7 +71,7 @@ def build_draft(target: LlamaForCausalLM, *, noise: float, seed: int = 1) -> Lla
             if parameter.dim() == 2:
                 disturbance = torch.randn(parameter.shape, generator=generator)
                 parameter.add_(disturbance * parameter.std() * noise)
-    return draft
+    return _for_inference(draft, device)
 
 
 def route_through_pool(model: LlamaForCausalLM) -> LlamaForCausalLM:
@@ -73,7 +80,8 @@ def route_through_pool(model: LlamaForCausalLM) -> LlamaForCausalLM:
     return model
 
 
-def _for_inference(model: LlamaForCausalLM) -> LlamaForCausalLM:
+def _for_inference(model: LlamaForCausalLM, device: Device) -> LlamaForCausalLM:
     model.requires_grad_(False)
     model.train(False)
+    nn.Module.to(model, device)  # transformers' own is wrapped so that its types are wrong
     return model

@@ -1,4 +1,4 @@
-"""What the demo takes on a command line. No model is needed to say so, nor is torch."""
+"""What the demo takes on a command line. No model is needed to say so, and torch for CUDA only."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ MODES: Mapping[str, str] = {
 }
 """The ways to serve, each with what it shows."""
 
+DEVICES = ("cpu", "cuda")
+
 FEWEST_REQUESTS = 8
 """With fewer, some mode may not come up."""
 
@@ -29,13 +31,14 @@ class Options:
 
     mode: str | None
     requests: int
+    device: str
     debug: bool
 
 
 def parse(arguments: Sequence[str] | None, program: str) -> Options:
     """The options of `python -m ullage_demo` and `ullage demo`. SystemExit (2) if one is wrong."""
     given = _parser(program).parse_args(arguments)
-    return Options(given.mode, given.requests, given.debug)
+    return Options(given.mode, given.requests, given.device, given.debug)
 
 
 def _parser(program: str) -> argparse.ArgumentParser:
@@ -43,7 +46,7 @@ def _parser(program: str) -> argparse.ArgumentParser:
     listed = "\n".join(f"  {name:<{width}}{shows}" for name, shows in MODES.items())
     parser = argparse.ArgumentParser(
         prog=program,
-        description="Serve a small Llama on CPU and compare every token with transformers.",
+        description="Serve a small Llama and compare every token with transformers.",
         epilog=f"modes:\n{listed}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -55,6 +58,13 @@ def _parser(program: str) -> argparse.ArgumentParser:
         type=request_count,
         default=24,
         help=f"requests of the mode plain, at least {FEWEST_REQUESTS} (default 24)",
+    )
+    parser.add_argument(
+        "--device",
+        metavar="NAME",
+        type=device_name,
+        default="cpu",
+        help="where to serve, cpu or cuda (default cpu); what is expected comes from the CPU",
     )
     parser.add_argument(
         "--debug",
@@ -79,3 +89,18 @@ def request_count(text: str) -> int:
             f"{text!r} is not a whole number of at least {FEWEST_REQUESTS}"
         )
     return count
+
+
+def device_name(text: str) -> str:
+    """A device to serve on that is there. ArgumentTypeError otherwise."""
+    if text not in DEVICES:
+        raise argparse.ArgumentTypeError(f"there is no device {text!r}; there are cpu and cuda")
+    if text == "cuda" and not _has_cuda():
+        raise argparse.ArgumentTypeError("torch finds no CUDA device here")
+    return text
+
+
+def _has_cuda() -> bool:
+    import torch  # only where it is asked for: help needs no torch
+
+    return torch.cuda.is_available()

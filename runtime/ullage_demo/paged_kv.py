@@ -9,6 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+Device = torch.device | str
+
 
 class CacheFullError(Exception):
     """No free request row, or not enough free pages."""
@@ -17,10 +19,12 @@ class CacheFullError(Exception):
 class KVPool:
     """Keys and values of one model: [slots, kv_heads, head_dim] for each layer."""
 
-    def __init__(self, layers: int, slots: int, kv_heads: int, head_dim: int) -> None:
+    def __init__(
+        self, layers: int, slots: int, kv_heads: int, head_dim: int, *, device: Device = "cpu"
+    ) -> None:
         shape = (slots, kv_heads, head_dim)
-        self.keys = [torch.zeros(shape) for _ in range(layers)]
-        self.values = [torch.zeros(shape) for _ in range(layers)]
+        self.keys = [torch.zeros(shape, device=device) for _ in range(layers)]
+        self.values = [torch.zeros(shape, device=device) for _ in range(layers)]
 
     def write(self, layer: int, slots: Tensor, keys: Tensor, values: Tensor) -> None:
         """Store `keys` and `values` [tokens, kv_heads, head_dim] at `slots` [tokens]."""
@@ -44,14 +48,25 @@ class RequestTable:
     """
 
     def __init__(
-        self, requests: int, width: int, pages: int, page_size: int, *, seed: int = 0
+        self,
+        requests: int,
+        width: int,
+        pages: int,
+        page_size: int,
+        *,
+        seed: int = 0,
+        device: Device = "cpu",
     ) -> None:
         self.page_size = page_size
-        self.req_to_token = torch.zeros(requests + 1, width, dtype=torch.int64)
+        self.req_to_token = torch.zeros(requests + 1, width, dtype=torch.int64, device=device)
         shuffled = torch.randperm(pages, generator=torch.Generator().manual_seed(seed)) + 1
         self._free_pages: list[int] = shuffled.tolist()
         self._free_rows = list(range(requests, 0, -1))
         self._pages: dict[int, list[int]] = {}
+
+    @property
+    def device(self) -> torch.device:
+        return self.req_to_token.device
 
     @property
     def free_pages(self) -> int:
@@ -72,7 +87,7 @@ class RequestTable:
         pages = [self._free_pages.pop() for _ in range(self._pages_for(length))]
         first = torch.tensor(pages)[:, None] * self.page_size
         slots = (first + torch.arange(self.page_size)).flatten()
-        self.req_to_token[row, :length] = slots[:length]
+        self.req_to_token[row, :length] = slots[:length].to(self.device)
         self._pages[row] = pages
         return row
 

@@ -7,6 +7,7 @@ from enum import Enum
 
 from ullage_demo.measuring import LoadStatistics, Statistics
 from ullage_demo.model import HIDDEN_SIZE, VOCABULARY
+from ullage_demo.paged_kv import Device
 from ullage_demo.sizes import Sizes, Speculation
 from ullage_generated.sglang import (
     Arenas,
@@ -37,9 +38,15 @@ class TargetRunner(EagerTargetRunner):
     """The generated runner of the target, which keeps `statistics` of its padded loads."""
 
     def __init__(
-        self, config: Config, ranks: Ranks, *, debug: bool, arenas: Arenas | None = None
+        self,
+        config: Config,
+        ranks: Ranks,
+        *,
+        device: Device,
+        debug: bool,
+        arenas: Arenas | None = None,
     ) -> None:
-        super().__init__(config, ranks, device="cpu", debug=debug, arenas=arenas)
+        super().__init__(config, ranks, device=device, debug=debug, arenas=arenas)
         self.statistics = Statistics(LoadStatistics)
 
     def load(
@@ -55,8 +62,10 @@ class TargetRunner(EagerTargetRunner):
 class GraphRunner(DecodeGraphTargetRunner):
     """The same of the target's graphs."""
 
-    def __init__(self, config: Config, ranks: Ranks, *, debug: bool, arenas: Arenas) -> None:
-        super().__init__(config, ranks, device="cpu", debug=debug, arenas=arenas)
+    def __init__(
+        self, config: Config, ranks: Ranks, *, device: Device, debug: bool, arenas: Arenas
+    ) -> None:
+        super().__init__(config, ranks, device=device, debug=debug, arenas=arenas)
         self.statistics = Statistics(LoadStatistics)
 
     def load(
@@ -72,8 +81,8 @@ class GraphRunner(DecodeGraphTargetRunner):
 class DraftRunner(EagerDraftRunner):
     """The same of the draft."""
 
-    def __init__(self, config: Config, ranks: Ranks, *, debug: bool) -> None:
-        super().__init__(config, ranks, device="cpu", debug=debug)
+    def __init__(self, config: Config, ranks: Ranks, *, device: Device, debug: bool) -> None:
+        super().__init__(config, ranks, device=device, debug=debug)
         self.statistics = Statistics(LoadStatistics)
 
     def load(
@@ -90,7 +99,12 @@ Runner = TargetRunner | DraftRunner
 
 
 def build_runner(
-    role: Role, sizes: Sizes, *, ranks: Ranks | None = None, debug: bool = False
+    role: Role,
+    sizes: Sizes,
+    *,
+    device: Device = "cpu",
+    ranks: Ranks | None = None,
+    debug: bool = False,
 ) -> Runner:
     """The runner of one model. ConfigurationError if the engine could not have these sizes.
 
@@ -98,7 +112,7 @@ def build_runner(
     DebugOptions.
     """
     make = TargetRunner if role is Role.TARGET else DraftRunner
-    return make(build_config(sizes), ranks or SingleRank(), debug=debug)
+    return make(build_config(sizes), ranks or SingleRank(), device=device, debug=debug)
 
 
 class MeasuredRunners(TargetRunners):
@@ -110,12 +124,12 @@ class MeasuredRunners(TargetRunners):
     decode_graph: GraphRunner
     eager: TargetRunner
 
-    def __init__(self, sizes: Sizes, *, debug: bool = False) -> None:
+    def __init__(self, sizes: Sizes, *, device: Device = "cpu", debug: bool = False) -> None:
         config, ranks = build_config(sizes), SingleRank()
-        arenas = Arenas.allocate(config, device="cpu", debug=debug)
-        super().__init__(config, ranks, device="cpu", debug=debug, arenas=arenas)
-        self.decode_graph = GraphRunner(config, ranks, debug=debug, arenas=arenas)
-        self.eager = TargetRunner(config, ranks, debug=debug, arenas=arenas)
+        arenas = Arenas.allocate(config, device=device, debug=debug)
+        super().__init__(config, ranks, device=device, debug=debug, arenas=arenas)
+        self.decode_graph = GraphRunner(config, ranks, device=device, debug=debug, arenas=arenas)
+        self.eager = TargetRunner(config, ranks, device=device, debug=debug, arenas=arenas)
 
 
 def build_config(sizes: Sizes) -> Config:

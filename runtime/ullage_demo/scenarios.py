@@ -44,7 +44,7 @@ def plain(demo: Demo) -> Outcome:
     """Continuous batching with chunked and mixed prefill, and a pause in which nobody waits."""
     sizes = Sizes(mixes=True, alignment=demo.alignment)
     requests = make_requests(demo.requests, seed=5, pause_before_last=30 + 3 * demo.requests)
-    worker = target_worker(sizes, debug=demo.debug)
+    worker = target_worker(sizes, device=demo.device, debug=demo.debug)
     scheduler = build_scheduler(requests, worker.table, sizes)
     outputs = scheduler.serve(lambda step: run_step(worker, step))
     return Outcome(
@@ -66,7 +66,7 @@ def split(demo: Demo) -> Outcome:
     """
     sizes = Sizes(splits=True)
     requests = make_requests(demo.fewer, seed=7)
-    worker = target_worker(sizes, debug=demo.debug)
+    worker = target_worker(sizes, device=demo.device, debug=demo.debug)
     scheduler = build_scheduler(requests, worker.table, sizes)
     outputs = scheduler.serve(SplitPrefill(worker, scheduler, layers_at_once=1).run_step)
     return Outcome(
@@ -102,7 +102,7 @@ def diffusion(demo: Demo) -> Outcome:
         alignment=demo.alignment,
     )
     requests = make_requests(demo.fewer, seed=9)
-    worker = target_worker(sizes, debug=demo.debug)
+    worker = target_worker(sizes, device=demo.device, debug=demo.debug)
     outputs = BlockDecoder(worker, DENOISING, sizes.max_running).serve(requests)
     expected = [denoise_densely(demo.reference.model, request, DENOISING) for request in requests]
     return Outcome(
@@ -130,7 +130,7 @@ SCENARIOS: Mapping[str, Callable[[Demo], Outcome]] = {
 def _speculative(demo: Demo, name: str, speculation: Speculation) -> Outcome:
     sizes = Sizes(speculation=speculation, max_running=6, alignment=demo.alignment)
     requests = make_requests(demo.fewer, seed=6)
-    target = target_worker(sizes, debug=demo.debug)
+    target = target_worker(sizes, device=demo.device, debug=demo.debug)
     draft = draft_worker(target, sizes, DRAFT_NOISE, debug=demo.debug)
     drafter = (FrozenKVDrafter if speculation.frozen_kv else EagleDrafter)(draft)
     decoder = SpeculativeDecoder(target, drafter, speculation)

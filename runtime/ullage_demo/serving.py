@@ -17,7 +17,7 @@ def serve(options: Options) -> bool:
     """Whether every check passed."""
     console = make_console()
     torch.set_num_threads(THREADS)
-    demo = build_demo(options.requests, debug=options.debug)
+    demo = build_demo(options.requests, device=options.device, debug=options.debug)
     outcomes = []
     for name in [options.mode] if options.mode else SCENARIOS:
         with console.status(f"serving {name}"):

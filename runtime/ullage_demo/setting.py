@@ -16,12 +16,14 @@ from ullage_demo.sizes import Sizes
 class Demo:
     """`requests`: how many the plain scenario serves; others serve fewer.
 
-    `alignment` pads each batch; `debug`: of the runners.
+    `alignment` pads each batch; `device`: of what is served, not of the reference; `debug`: of
+    the runners.
     """
 
     reference: Reference
     requests: int = 24
     alignment: int = 1
+    device: str = "cpu"
     debug: bool = False
 
     @property
@@ -29,8 +31,9 @@ class Demo:
         return max(4, self.requests // 2)
 
 
-def build_demo(requests: int = 24, *, debug: bool = False) -> Demo:
-    return Demo(Reference(build_reference(build_target())), requests, debug=debug)
+def build_demo(requests: int = 24, *, device: str = "cpu", debug: bool = False) -> Demo:
+    reference = Reference(build_reference(build_target()))
+    return Demo(reference, requests, device=device, debug=debug)
 
 
 def build_scheduler(requests: Sequence[Request], table: RequestTable, sizes: Sizes) -> Scheduler:

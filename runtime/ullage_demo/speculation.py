@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Protocol
 
 import torch
-from torch import Tensor
 
 from ullage_demo.batches import integers, join, small_integers
 from ullage_demo.paged_kv import RequestTable
@@ -137,24 +136,24 @@ def verify_batch(
     """
     lengths = [sequence.cached for sequence in sequences]
     width = len(trees[0].tokens)
+    device = table.device
     slots = [table.slots(each.row, each.cached, each.cached + width) for each in sequences]
     return LiveBatch(
         mode=Mode.TARGET_VERIFY if length is None else Mode.ADAPTIVE_VERIFY,
         batch_size=len(sequences),
-        input_ids=integers(token for tree in trees for token in tree.tokens),
-        positions=_positions(lengths, trees),
-        out_cache_loc=join(slots),
-        req_pool_indices=integers(sequence.row for sequence in sequences),
-        seq_lens=integers(lengths),
+        input_ids=integers((token for tree in trees for token in tree.tokens), device),
+        positions=integers(_positions(lengths, trees), device),
+        out_cache_loc=join(slots, device),
+        req_pool_indices=integers((sequence.row for sequence in sequences), device),
+        seq_lens=integers(lengths, device),
         seq_lens_cpu=integers(lengths),
-        extend_seq_lens=small_integers(width for _ in sequences),
-        extend_prefix_lens=small_integers(lengths),
+        extend_seq_lens=small_integers((width for _ in sequences), device),
+        extend_prefix_lens=small_integers(lengths, device),
         adaptive_draft_tokens=length,
     )
 
 
-def _positions(lengths: Sequence[int], trees: Sequence[DraftTree]) -> Tensor:
+def _positions(lengths: Sequence[int], trees: Sequence[DraftTree]) -> Iterator[int]:
     """A token's position follows from its depth: siblings share one."""
-    return integers(
-        length + depth for length, tree in zip(lengths, trees, strict=True) for depth in tree.depths
-    )
+    for length, tree in zip(lengths, trees, strict=True):
+        yield from (length + depth for depth in tree.depths)

@@ -10,7 +10,7 @@ from transformers import LlamaForCausalLM
 
 from ullage_demo.engine import LayerGroup, StepEngine
 from ullage_demo.model import build_draft, build_target, route_through_pool
-from ullage_demo.paged_kv import KVPool, RequestTable
+from ullage_demo.paged_kv import Device, KVPool, RequestTable
 from ullage_demo.runners import Role, Runner, build_runner
 from ullage_demo.sizes import Sizes
 from ullage_generated.sglang import LiveBatch
@@ -53,15 +53,16 @@ def target_worker(
     *,
     model: LlamaForCausalLM | None = None,
     ranks: Ranks | None = None,
+    device: Device = "cpu",
     debug: bool = False,
 ) -> Worker:
     """A fresh target, warmed up, with an empty pool and table. `ranks`, `debug`: of its runner."""
-    served = route_through_pool(model or build_target())
+    served = route_through_pool(model or build_target(device=device))
     worker = Worker(
         model=served,
         pool=build_pool(served, sizes.pool_slots),
-        table=RequestTable(sizes.max_running, sizes.row_width, sizes.pages, sizes.page_size),
-        runner=build_runner(Role.TARGET, sizes, ranks=ranks, debug=debug),
+        table=build_table(sizes, device),
+        runner=build_runner(Role.TARGET, sizes, device=device, ranks=ranks, debug=debug),
     )
     worker.warm_up()
     return worker
@@ -70,12 +71,13 @@ def target_worker(
 def draft_worker(target: Worker, sizes: Sizes, noise: float, *, debug: bool = False) -> Worker:
     """A draft beside `target`: the same table, and the same pool if its KV is frozen."""
     shares = sizes.speculation is not None and sizes.speculation.frozen_kv
-    model = route_through_pool(build_draft(build_target(), noise=noise))
+    device = target.table.device
+    model = route_through_pool(build_draft(build_target(), noise=noise, device=device))
     worker = Worker(
         model=model,
         pool=target.pool if shares else build_pool(model, sizes.pool_slots),
         table=target.table,
-        runner=build_runner(Role.DRAFT, sizes, debug=debug),
+        runner=build_runner(Role.DRAFT, sizes, device=device, debug=debug),
     )
     worker.warm_up()
     return worker
@@ -90,4 +92,12 @@ def build_pool(model: LlamaForCausalLM, slots: int) -> KVPool:
         slots,
         config.num_key_value_heads or heads,
         config.head_dim or config.hidden_size // heads,
+        device=model.device,
+    )
+
+
+def build_table(sizes: Sizes, device: Device) -> RequestTable:
+    """A table of an engine of these sizes, which nobody has a row of."""
+    return RequestTable(
+        sizes.max_running, sizes.row_width, sizes.pages, sizes.page_size, device=device
     )

@@ -22,6 +22,8 @@ U733   a guard band between slots was overwritten
 U734   ranks entered different collectives
 U735   another runner overwrote a loaded batch that was still read
 U736   an output has the rows of no axis of its batch
+U737   no graph was captured for the rows of a batch
+U738   a batch lies elsewhere than its graph reads
 =====  ==========================================================================
 """
 
@@ -162,6 +164,14 @@ class OutputError(UllageRuntimeError):
             f"Mode {mode!r}: the output has the shape {given}, but a tensor of the batch has "
             f"{expected} rows ({place}).",
         )
+
+
+class GraphError(UllageRuntimeError):
+    """A batch that no graph can be replayed for. Raised before anything is launched."""
+
+    def __init__(self, code: str, mode: str, problem: str) -> None:
+        self.mode, self.problem = mode, problem
+        super().__init__(code, f"Mode {mode!r}: {problem}. Nothing was launched.")
 
 
 class StaleCodeError(UllageRuntimeError):

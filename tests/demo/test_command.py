@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from ullage.cli import main
 from ullage_demo import serving
@@ -42,7 +43,26 @@ def test_help_lists_every_mode_that_is_served(capsys: pytest.CaptureFixture[str]
 def test_every_option_reaches_the_demo(served: list[Options]) -> None:
     main(["demo", "--mode", "tree", "--requests", "9", "--debug"])
     main(["demo"])
-    assert served == [Options("tree", 9, debug=True), Options(None, 24, debug=False)]
+    assert served == [Options("tree", 9, "cpu", debug=True), Options(None, 24, "cpu", debug=False)]
+
+
+def test_the_device_reaches_the_demo_where_there_is_one(
+    served: list[Options], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    main(["demo", "--device", "cuda"])
+    assert [each.device for each in served] == ["cuda"]
+
+
+def test_a_device_that_is_not_there_is_wrong_usage(
+    served: list[Options],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert main(["demo", "--device", "cuda"]) == 2
+    assert "torch finds no CUDA device here" in capsys.readouterr().err
+    assert not served
 
 
 def test_a_failed_check_is_an_exit_code(served: list[Options]) -> None:
@@ -55,6 +75,7 @@ def test_a_failed_check_is_an_exit_code(served: list[Options]) -> None:
     [
         (["--mode", "tre"], f"there is no mode 'tre'; there are {', '.join(MODES)}"),
         (["--mode"], "expected one argument"),
+        (["--device", "tpu"], "there is no device 'tpu'; there are cpu and cuda"),
         (["tree"], "unrecognized arguments: tree"),
         (["--json"], "unrecognized arguments: --json"),
     ],

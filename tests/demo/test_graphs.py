@@ -12,8 +12,9 @@ import torch
 import yaml
 from torch import Tensor
 
+from ullage_demo.attention import AttentionPlan
 from ullage_demo.batches import Window, window_batch
-from ullage_demo.graph_engine import GraphEngine, GraphError, GraphSet
+from ullage_demo.graph_engine import GraphEngine, StaticPlan
 from ullage_demo.graph_worker import GraphWorker, TailTrials, graph_worker, unmeasured
 from ullage_demo.graphs import captured_in_turn, equals_eager, falls_back, ignores_tails
 from ullage_demo.schedule import Request, RunningSequence
@@ -23,7 +24,7 @@ from ullage_demo.speculation import verify_batch
 from ullage_demo.tree import ROOT, DraftTree
 from ullage_demo.worker import target_worker
 from ullage_generated.sglang import DecodeGraphTargetBatch, LiveBatch, Mode
-from ullage_runtime.errors import BatchError, ConfigurationError
+from ullage_runtime.errors import BatchError, ConfigurationError, GraphError
 from ullage_runtime.load_plan import LoadSteps
 
 SIZES = Sizes(buckets=(2, 5), max_running=7, context=24)
@@ -110,13 +111,18 @@ def test_a_padded_verify_gives_what_the_unpadded_one_gives() -> None:
 # Capture and replay.
 
 
-def test_graphs_are_captured_largest_first_over_the_same_addresses(worker: GraphWorker) -> None:
-    large, small = worker.graphs.graphs.values()
-    assert [*worker.graphs.graphs] == [(5, 5), (2, 2)]
-    slots = [present(each.seq_lens, "seq_lens") for each in (large, small)]
-    assert {slot.data_ptr() for slot in slots} == {
-        worker.runners.decode_graph.registry.seq_lens.data_ptr()
-    }
+def test_graphs_are_captured_largest_first(worker: GraphWorker) -> None:
+    assert worker.graphs.graphs.shapes == ((5, 5), (2, 2))
+
+
+def test_graphs_are_captured_once_until_something_moves(worker: GraphWorker) -> None:
+    runner = worker.runners.decode_graph
+    loads = runner.statistics[Mode.CAPTURE].steps
+    worker.capture(1)
+    assert runner.statistics[Mode.CAPTURE].steps == loads
+    worker.pool.keys[1] = worker.pool.keys[1].clone()
+    worker.capture(1)
+    assert runner.statistics[Mode.CAPTURE].steps == 2 * loads
 
 
 def test_both_runners_write_to_the_same_addresses(worker: GraphWorker) -> None:
@@ -134,13 +140,25 @@ def test_a_replay_reads_where_its_graph_was_captured(worker: GraphWorker) -> Non
     engine.plan_replay(batch)
     moved = replace(batch, positions=present(batch.positions, "positions").clone())
     engine.replay(batch)
-    with pytest.raises(GraphError, match="lies elsewhere"):
+    with pytest.raises(GraphError, match="positions has the address"):
         engine.replay(moved)
+
+
+def test_a_plan_is_held_at_one_address_and_sees_nothing_else(worker: GraphWorker) -> None:
+    static = StaticPlan(5, 6, torch.device("cpu"))
+    static.slots.fill_(9)
+    static.visible.fill_(True)
+    plan = AttentionPlan(worker.pool, torch.ones(2, 4), torch.ones(2, 4, dtype=torch.bool), None)
+    held = static.hold(plan)
+    assert held.slots.tolist() == [[1, 1, 1, 1, 0, 0]] * 2
+    assert held.visible.tolist() == [[True] * 4 + [False] * 2] * 2
+    assert held.slots.data_ptr() == static.slots.data_ptr()
+    assert held.visible.data_ptr() == static.visible.data_ptr()
 
 
 def test_a_shape_that_was_not_captured_is_refused(worker: GraphWorker) -> None:
     live = decode_batch(worker, 3)
-    with pytest.raises(GraphError, match=r"\(3, 3\)"):
+    with pytest.raises(GraphError, match="of 3 requests, 3 tokens"):
         worker.runners.decode_graph.execute(live, worker._engine(None), pad=False)
 
 
@@ -188,13 +206,13 @@ def test_tails_hold_other_tokens_at_each_replay(
     worker: GraphWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[list[int]] = []
-    forward = GraphEngine.forward
+    compute = GraphEngine.compute
 
-    def record(engine: GraphEngine, batch: DecodeGraphTargetBatch, group: None, /) -> Tensor:
+    def record(engine: GraphEngine, batch: DecodeGraphTargetBatch, plan: AttentionPlan) -> Tensor:
         seen.append(present(batch.input_ids, "input_ids").tolist())
-        return forward(engine, batch, group)
+        return compute(engine, batch, plan)
 
-    monkeypatch.setattr(GraphEngine, "forward", record)
+    monkeypatch.setattr(GraphEngine, "compute", record)
     worker.forward(decode_batch(worker, 3))
     one, other = seen
     assert one[:3] == other[:3] == [40, 41, 42]
@@ -226,13 +244,13 @@ def test_padded_rows_that_write_anywhere_are_seen(
 def test_a_model_that_mixes_rows_is_seen(
     worker: GraphWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    forward = GraphEngine.forward
+    compute = GraphEngine.compute
 
-    def mix(engine: GraphEngine, batch: Batch, group: None, /) -> Tensor:
-        logits = forward(engine, batch, group)
+    def mix(engine: GraphEngine, batch: Batch, plan: AttentionPlan) -> Tensor:
+        logits = compute(engine, batch, plan)
         return logits + 1e-3 * logits.mean(dim=0)
 
-    monkeypatch.setattr(GraphEngine, "forward", mix)
+    monkeypatch.setattr(GraphEngine, "compute", mix)
     worker.forward(decode_batch(worker, 3))
     check = ignores_tails(worker.trials)
     assert not check.passed
@@ -269,12 +287,11 @@ def test_a_run_without_padding_proves_nothing_about_tails() -> None:
     ],
 )
 def test_a_bucket_that_is_left_out_is_seen(
-    worker: GraphWorker, captured: tuple[int, ...], replayed: tuple[int, ...], passes: bool
+    captured: tuple[int, ...], replayed: tuple[int, ...], passes: bool
 ) -> None:
-    any_graph = next(iter(worker.graphs.graphs.values()))
-    graphs = {(b, b): any_graph for b in captured}
-    found = GraphSet(graphs, Counter({(b, b): 1 for b in replayed}))
-    assert captured_in_turn(found, SIZES.buckets).passed is passes
+    shapes = [(each, each) for each in captured]
+    replays = Counter((each, each) for each in replayed)
+    assert captured_in_turn(shapes, replays, SIZES.buckets).passed is passes
 
 
 @pytest.mark.parametrize(

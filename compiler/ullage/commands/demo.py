@@ -15,7 +15,8 @@ def run(arguments: Sequence[str]) -> Exit:
     """Serve what the arguments say; FOUND if a check failed. UsageError without the extra."""
     with _needs_the_extra():
         from ullage_demo.options import parse
-    options = parse(arguments, "ullage demo")
+
+        options = parse(arguments, "ullage demo")
     with _needs_the_extra():
         from ullage_demo.serving import serve
     return Exit.OK if serve(options) else Exit.FOUND

@@ -159,4 +159,19 @@ CODES: Final = (
         "logits of 7 rows for a batch padded to 8",
         "Give a row for each padded row, or only the live ones.",
     ),
+    Code(
+        "U737",
+        "no graph of these rows",
+        "A batch was padded to rows that no graph of the runner was captured with.",
+        "a replay of 3 requests, where graphs of 2 and of 5 were captured",
+        "Capture a graph for each bucket of the runner, and let select choose the runner.",
+    ),
+    Code(
+        "U738",
+        "batch elsewhere than its graph reads",
+        "A tensor of the batch has another address, shape or dtype than when the graph of its rows "
+        "was captured, or was not there then.",
+        "a replay after the arenas were allocated anew",
+        "Capture again after storage has moved, and with every source that a batch may bring.",
+    ),
 )
