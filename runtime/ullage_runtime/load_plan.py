@@ -48,6 +48,7 @@ class LoadSteps:
         self.loads: list[SlotLoad] = []
         self.sources: list[Tensor] = []
         self.absent: list[str] = []
+        self.bare: list[Tensor] = []
 
     def copy(
         self,
@@ -63,6 +64,7 @@ class LoadSteps:
         """
         if source is None:
             self.absent.append(name)
+            self.bare.append(view)
             self.loads.append(SlotLoad(view, None, live, fill))
         else:
             self.sources.append(source)
@@ -117,6 +119,7 @@ class LoadPlan(Generic[BatchT]):
         self.loads = tuple(steps.loads)
         self.sources = tuple(load.source for load in self.loads if load.source is not None)
         self.absent = tuple(dict.fromkeys(steps.absent))
+        self._bare = frozenset(map(id, steps.bare))
         self._carried = carried
         self._sources = values_of(self.sources)
         self._absent = values_of(self.absent)
@@ -150,13 +153,13 @@ class LoadPlan(Generic[BatchT]):
     def hand_out(self, live: object) -> BatchT:
         """The batch with the sources themselves in place of their slots: nothing is copied.
 
-        Numbers are in tensors of their own.
+        A source that is missing is None there too; numbers are in tensors of their own.
         """
-        values: dict[int, Tensor] = {}
+        values: dict[int, Tensor | None] = dict.fromkeys(self._bare)
         for load in self.loads:
             if load.source is not None:
                 values[id(load.view)] = getattr(live, load.source)
-            elif not any(load.live) and load.fill is not None:
+            elif id(load.view) not in self._bare and load.fill is not None and not any(load.live):
                 values[id(load.view)] = torch.full_like(load.view, load.fill)
         made = self._made(live)
         copied = vars(made)

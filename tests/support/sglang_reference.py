@@ -168,7 +168,7 @@ def fill_of(slot: str, config: Config, expected: Expected) -> int | None:
 
 def loaded_slots(mode: Mode) -> tuple[str, ...]:
     """The slots that a mode loads."""
-    extends = EXTEND_SLOTS if "extending" in mode.families else ()
+    extends = EXTEND_SLOTS if "lengthening" in mode.families else ()
     return (*TOKEN_SLOTS, *REQUEST_SLOTS, *extends)
 
 
