@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from support.emulated_cuda import Kernel, needs_emulation
 from support.generated import ENGINES, generated
+from support.load_libraries import needs_host_compiler, opened_emulated
 from ullage.analysis import Analysis
 from ullage.emit.kernel import slot_type
 from ullage.plan.model import PlannedRunner
@@ -51,8 +51,8 @@ def test_a_kernel_is_this_text(golden: Callable[[str, str], None]) -> None:
 
 
 @pytest.mark.slow
-@needs_emulation
+@needs_host_compiler
 def test_a_kernel_can_be_built_and_opened(tmp_path: Path) -> None:
     source = tmp_path / "plain_main.cu"
     source.write_text(kernels("barrel")[1]["kernels/plain_main.cu"])
-    Kernel.built(source, "cpu", tmp_path).open(0)
+    opened_emulated(source)(0)
