@@ -10,8 +10,9 @@ import pytest
 
 from support.generated import ENGINES, generated
 from support.load_libraries import needs_host_compiler, opened_emulated
+from support.slot_loads import DTYPES
 from ullage.analysis import Analysis
-from ullage.emit.kernel import slot_type
+from ullage.emit.kernel import ELEMENTS, slot_type
 from ullage.plan.model import PlannedRunner
 
 
@@ -44,6 +45,10 @@ def test_a_slot_has_its_dtype_on_the_device_its_dimensions_and_other_dtypes_of_s
     assert types["weights"] == "ullage::Slot<float, 2>"
     assert types["square"] == "ullage::Slot<std::int16_t, 2, std::int64_t>"
     assert "hints" not in types, "it lies on the host"
+
+
+def test_the_library_of_a_cpu_is_tested_with_every_dtype_that_kernels_have() -> None:
+    assert {f"torch.{dtype}" for dtype in ELEMENTS} == set(map(str, DTYPES))
 
 
 def test_a_kernel_is_this_text(golden: Callable[[str, str], None]) -> None:
