@@ -26,9 +26,10 @@ from torch import Tensor
 from ullage_generated.sglang import Config, EagerTargetRunner, LiveBatch, Mode
 from ullage_runtime.arena import SlotShape
 from ullage_runtime.arena_regions import Regions, RunnerLayout
-from ullage_runtime.cuda.build import kernel_library
+from ullage_runtime.cuda.build import library_of
 from ullage_runtime.cuda.library import Load, opened
-from ullage_runtime.cuda.writer import CudaWriter, writer_for
+from ullage_runtime.cuda.targets import CudaTarget
+from ullage_runtime.cuda.writer import LibraryWriter, writer_for
 from ullage_runtime.debug import DebugOptions
 from ullage_runtime.loader import SlotLoad, write_slot
 from ullage_runtime.ranks import SingleRank
@@ -160,7 +161,7 @@ def device_microseconds(way: Way) -> float:
 def empty_launch() -> Load:
     major, minor = torch.cuda.get_device_capability()
     source = Path(__file__).with_name("empty.cu")
-    launch = cast(Load, opened(kernel_library(source, f"{major}.{minor}"))(0))
+    launch = cast(Load, opened(library_of(source, CudaTarget(f"{major}.{minor}")))(0))
     launch.release_gil = False  # as that of a load
     return launch
 
@@ -168,7 +169,7 @@ def empty_launch() -> Load:
 def measured(shape: Shape, empty: Load) -> dict[str, object]:
     bench = Bench(shape)
     writer = writer_for(MODULE, bench.regions)
-    if not isinstance(writer, CudaWriter):
+    if not isinstance(writer, LibraryWriter):
         raise SystemExit("there is no kernel")
     steps, sources = bench.steps, bench.sources
     load = writer.prepare(steps, sources)

@@ -13,7 +13,13 @@ from sglang_peer.batches import Contents, ForwardBatch
 from sglang_peer.cases import Case, Kind, cases
 from sglang_peer.comparing import broken_promises, differences, only_static_in
 from sglang_peer.cuda import device_costs
-from sglang_peer.implementations import Floor, Generated, Implementation, Sglang
+from sglang_peer.implementations import (
+    Floor,
+    Generated,
+    Implementation,
+    Sglang,
+    loads_by_library,
+)
 from sglang_peer.profiles import print_profiles
 from sglang_peer.registries import build, eager_load, poison, small_copy_problem
 from sglang_peer.report import Measured, Row, keep, show, targets_missed
@@ -54,13 +60,17 @@ def _nothing() -> None:
 def implementations_of(
     case: Case, device: torch.device, contents: Contents
 ) -> Sequence[Implementation]:
-    """SGLang in the settings that work there, the floor, and the generated runner."""
+    """SGLang in the settings that work there, the floor, and the generated runner.
+
+    That is loaded by torch too where it has a library.
+    """
     registry = build(case.kind, device, contents)
     settings = (True,) if small_copy_problem(device) else (False, True)
     return (
         *(Sglang(registry, case, fast=fast) for fast in settings),
         Floor(registry, case),
         Generated(case, device, contents),
+        *([Generated(case, device, contents, by_torch=True)] if loads_by_library(device) else []),
     )
 
 
@@ -160,7 +170,8 @@ def run(
     first = first_loads(device, contents)
     on = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
     small_copy = small_copy_problem(device) or "works"
-    settings = {**vars(asked), "device": on, "small copy": small_copy}
+    loads_by = "library" if loads_by_library(device) else "torch"
+    settings = {**vars(asked), "device": on, "small copy": small_copy, "ullage loads by": loads_by}
     show(found, first, settings)
     if asked.record:
         keep(f"sglang_{device.type}", found, first, settings)

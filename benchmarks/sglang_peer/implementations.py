@@ -9,7 +9,14 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from sglang_peer.batches import CACHE_SLOTS, REQUEST_ROWS, VOCABULARY, Contents, ForwardBatch
+from sglang_peer.batches import (
+    CACHE_SLOTS,
+    PLAIN,
+    REQUEST_ROWS,
+    VOCABULARY,
+    Contents,
+    ForwardBatch,
+)
 from sglang_peer.cases import CAPTURED_ROWS, CAPTURED_TOKENS, MAX_REQUESTS, MAX_TOKENS, Case
 from sglang_peer.registries import Registry
 from sglang_peer.stubs import fast_path
@@ -20,9 +27,11 @@ from ullage_generated.sglang import (
     LiveBatch,
     PrefillGraphTargetRunner,
 )
-from ullage_runtime.adapters.batches import Runner, with_attributes
+from ullage_runtime.adapters.batches import with_attributes
 from ullage_runtime.adapters.sglang import SglangLoader
+from ullage_runtime.cuda.writer import LibraryWriter
 from ullage_runtime.ranks import SingleRank
+from ullage_runtime.torch_writer import TorchWriter
 
 
 class Implementation(Protocol):
@@ -142,13 +151,20 @@ class Floor:
 
 
 class Generated:
-    """The runner that Ullage generates for such batches, behind its adapter for SGLang."""
+    """The runner that Ullage generates for such batches, behind its adapter for SGLang.
 
-    name = "ullage"
+    With the library that is built for the device, or by torch's operations.
+    """
+
     computes = True
 
-    def __init__(self, case: Case, device: torch.device, contents: Contents) -> None:
+    def __init__(
+        self, case: Case, device: torch.device, contents: Contents, *, by_torch: bool = False
+    ) -> None:
+        self.name = "ullage-torch" if by_torch else "ullage"
         runner = runner_of(case, device, contents)
+        if by_torch:
+            runner._writer = TorchWriter(runner.registry.regions.addresses)
         loader: SglangLoader[ForwardBatch, LiveBatch] = SglangLoader(runner, LiveBatch)
         self._load = loader.load
         self._loaded: ForwardBatch = None
@@ -163,7 +179,15 @@ class Generated:
         return self._loaded
 
 
-def runner_of(case: Case, device: torch.device, contents: Contents) -> Runner[LiveBatch]:
+def loads_by_library(device: torch.device) -> bool:
+    """Whether a runner on this device has a library to load through."""
+    case = Case("eager", False, 1, 1, 1, 1)
+    return isinstance(runner_of(case, device, PLAIN)._writer, LibraryWriter)
+
+
+def runner_of(
+    case: Case, device: torch.device, contents: Contents
+) -> EagerTargetRunner | DecodeGraphTargetRunner | PrefillGraphTargetRunner:
     """The generated runner that such batches are for."""
     config, ranks = config_of(case, contents), SingleRank()
     match case.kind:

@@ -23,7 +23,7 @@ BatchT = TypeVar("BatchT")
 class PreparedLoad(Protocol):
     """Writes one batch after another of a single shape."""
 
-    def __call__(self, sources: Sequence[Tensor]) -> bool:
+    def __call__(self, sources: Sequence[Tensor], /) -> bool:
         """Write all slots from `sources`, one for each step that has a source, in their order.
 
         False, with nothing written, if some source differs from the first batch's in dtype,
@@ -100,8 +100,11 @@ class LoadPlan(Generic[BatchT]):
     """Loads the batches of one shape.
 
     `loads`: what is written, in order; `sources`: the fields of a live batch that are read;
-    `absent`: those that no batch of this plan has; `batch`: what loading one of them returns.
+    `absent`: those that no batch of this plan has; `batch`: what loading one of them returns;
+    `write`: writes from the sources of a batch, in the order of `sources`.
     """
+
+    write: PreparedLoad
 
     def __init__(
         self,
@@ -124,7 +127,10 @@ class LoadPlan(Generic[BatchT]):
         self._sources = values_of(self.sources)
         self._absent = values_of(self.absent)
         self._missing = (None,) * len(self.absent)
-        self._prepared = None if writer is None else writer.prepare(self.loads, steps.sources)
+        if writer is None:
+            self.write = _refuse
+        else:
+            self.write = writer.prepare(self.loads, steps.sources)
 
     def load(self, live: object) -> BatchT | None:
         """Load a batch of any class with those fields; None, with nothing written, if it is not
@@ -136,15 +142,10 @@ class LoadPlan(Generic[BatchT]):
                 return self._made(live)
         return self.batch
 
-    def write(self, sources: tuple[Any, ...]) -> bool:
-        """Write from the sources of a batch, in the order of `sources`; False, with nothing
-        written, if they are not like the first one's."""
-        return self._prepared is not None and self._prepared(sources)
-
     def load_first(self, live: object) -> BatchT:
         """Load the batch that this plan was made for, and checked with."""
         sources = self._sources(live)
-        if self._prepared is None or not self._prepared(sources):
+        if not self.write(sources):
             left = iter(sources)
             for load in self.loads:
                 write_slot(load, None if load.source is None else next(left))
@@ -177,6 +178,11 @@ class LoadPlan(Generic[BatchT]):
         return made
 
 
+def _refuse(_: Sequence[Tensor]) -> bool:
+    """Where each batch is looked at anew."""
+    return False
+
+
 def values_of(
     names: Sequence[str], *, lenient: bool = False
 ) -> Callable[[object], tuple[Any, ...]]:
@@ -185,11 +191,14 @@ def values_of(
     `lenient`: what an object lacks is None; so is what an attribute holds, behind a dot, if that
     has none.
     """
-    if lenient and not any("." in name for name in names):
-        return lambda live: tuple([getattr(live, name, None) for name in names])
-    if lenient:
+    if lenient and any("." in name for name in names):
         paths = [name.split(".") for name in names]
         return lambda live: tuple([_value_at(live, path) for path in paths])
+    if lenient and len(names) == 1:
+        only = names[0]
+        return lambda live: (getattr(live, only, None),)  # faster than a loop of one
+    if lenient:
+        return lambda live: tuple([getattr(live, name, None) for name in names])
     match names:
         case ():
             return lambda _: ()

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from ullage_generated.sglang import Config, EagerTargetRunner, LiveBatch, Mode
-from ullage_runtime.cuda.writer import CudaWriter
+from ullage_runtime.cuda.writer import LibraryWriter
 from ullage_runtime.ranks import SingleRank
 from ullage_runtime.torch_writer import TorchWriter
 
@@ -37,7 +37,7 @@ def runner() -> EagerTargetRunner:
 
 
 def test_a_runner_on_a_device_has_its_kernel(runner: EagerTargetRunner) -> None:
-    assert isinstance(runner._writer, CudaWriter)
+    assert isinstance(runner._writer, LibraryWriter)
 
 
 def test_every_load_leaves_the_bytes_that_torch_leaves(runner: EagerTargetRunner) -> None:

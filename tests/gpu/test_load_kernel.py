@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from support.emulated_cuda import EVERY_DTYPE, Kernel
+from support.load_libraries import Kernel
 from support.slot_loads import Case, Loaded
 from ullage.emit.kernel import ELEMENTS
 from ullage_runtime.arena import SlotShape
 from ullage_runtime.arena_regions import Regions, RunnerLayout
-from ullage_runtime.cuda.writer import CudaWriter, writer_for
+from ullage_runtime.cuda.writer import LibraryWriter, writer_for
 from ullage_runtime.debug import DebugOptions
 from ullage_runtime.loader import SlotLoad
 
@@ -28,8 +28,8 @@ SOME = [LONG, BLOCK, NUMBER, replace(LONG, dtype=torch.bfloat16, source_dtype=to
 
 
 @pytest.fixture(scope="module")
-def kernel(tmp_path_factory: pytest.TempPathFactory) -> Kernel:
-    return Kernel.built(EVERY_DTYPE, "cuda", tmp_path_factory.mktemp("kernels"))
+def kernel() -> Kernel:
+    return Kernel.on_device()
 
 
 def require_same(actual: Loaded, expected: Loaded) -> None:
@@ -136,7 +136,7 @@ def test_more_than_two_gigabytes_are_copied_and_filled(kernel: Kernel, offset: i
     source = torch.randint(0, 256, (live + offset,), dtype=torch.uint8, device="cuda")[offset:]
     slot = regions.compute.slot("slot")
     step = SlotLoad(slot, "source", (live,), 3)
-    load = CudaWriter(kernel.open, regions).prepare([step], [source])
+    load = LibraryWriter(kernel.open, regions).prepare([step], [source])
     assert load([source])
     assert torch.equal(slot[:live], source)
     assert bool((slot[live:] == 3).all())
@@ -154,7 +154,7 @@ def test_slots_on_the_host_are_written_by_the_same_call(kernel: Kernel) -> None:
     on_device, on_host = regions.compute.slot("seq_lens"), regions.host.slot("seq_lens")
     steps = [SlotLoad(on_host, "seq_lens_cpu", (5,), 1), SlotLoad(on_device, "seq_lens", (5,), 1)]
     lengths = torch.arange(5)
-    writer = CudaWriter(kernel.open, regions)
+    writer = LibraryWriter(kernel.open, regions)
     load = writer.prepare(steps, [lengths, lengths.cuda()])
     assert load([lengths + 3, lengths.cuda() + 3])
     assert on_host.tolist() == on_device.tolist() == [3, 4, 5, 6, 7, *[1] * 59]
@@ -193,6 +193,6 @@ def test_the_kernel_of_every_runner_loads_all_its_slots(name: str) -> None:
     source = GENERATED / f"{name}.cu"
     actual, expected = (Loaded(cases_of(source), "cuda") for _ in range(2))
     writer = writer_for(str(GENERATED.parent / f"{name}.py"), actual.regions)
-    assert isinstance(writer, CudaWriter)
+    assert isinstance(writer, LibraryWriter)
     assert writer.prepare(actual.steps, actual.sources)(actual.sources)
     require_same(actual, expected)

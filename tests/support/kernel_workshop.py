@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ullage_runtime.cuda.build import kernel_library
+from ullage_runtime.cuda.build import library_of
+from ullage_runtime.cuda.targets import CudaTarget
 from ullage_runtime.cuda.toolchain import Interface
 
 # Says its version, else counts its calls and writes what stands behind -o, half of it at a time.
@@ -62,9 +63,16 @@ class Workshop:
         return len(path.read_text().splitlines()) if path.exists() else 0
 
     def library(self, architecture: str = "9.0") -> Path:
-        return kernel_library(
-            self.kernel, architecture, environment=self.environment, interface=self.interface
+        target = CudaTarget(architecture)
+        return library_of(
+            self.kernel, target, environment=self.environment, interface=self.interface
         )
+
+    @property
+    def host_environment(self) -> Mapping[str, str]:
+        """One in which the compiler is that of C++."""
+        compiler = str(self.folder / "cuda" / "bin" / "nvcc")
+        return {"CXX": compiler, "PATH": "", "ULLAGE_CACHE_DIR": str(self.folder)}
 
     def without_compiler(self) -> Workshop:
         (self.folder / "cuda" / "bin" / "nvcc").unlink()

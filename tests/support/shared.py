@@ -43,9 +43,14 @@ def make_shared_folder(config: pytest.Config) -> None:
         os.environ["ULLAGE_CACHE_DIR"] = str(Path(folder, "commands"))
 
 
+def shared_folder() -> Path:
+    """The folder that the processes of the session share."""
+    return Path(os.environ[_FOLDER])
+
+
 def shared_cache() -> Path:
     """The folder of the cache that the session shares."""
-    return Path(os.environ[_FOLDER], "cache")
+    return shared_folder() / "cache"
 
 
 def shared_memory() -> Memory:
@@ -72,7 +77,7 @@ def _ask(command: str) -> None:
     What it finds wrong is for the tests to say: verdicts that are not expected make it exit with 1.
     It is a process without the threads of a test runner, which it can share out to others.
     """
-    done = Path(os.environ[_FOLDER], command)
+    done = shared_folder() / command
     with _alone(done.with_suffix(".lock")):
         if not done.exists():
             environment = {**os.environ, "ULLAGE_CACHE_DIR": str(shared_cache())}

@@ -9,6 +9,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from ullage import __version__
+from ullage.commands.build_kernels import Device
 from ullage.commands.reporting import Exit, Format, guarded
 
 ABOUT = (
@@ -165,9 +166,14 @@ def error(
     _finish(lambda: command.run(code, chosen), chosen)
 
 
-@app.command(name="build-kernels", short_help="Build the CUDA kernels of generated packages.")
+@app.command(name="build-kernels", short_help="Build what generated packages load through.")
 def build_kernels(
-    folder: Annotated[Path, typer.Argument(metavar="OUT", help="Folder that was compiled into.")],
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="OUT", help="Folder that was compiled into.")
+    ] = None,
+    device: Annotated[
+        Device, typer.Option("--device", help="cpu: the one library of all runners there.")
+    ] = Device.CUDA,
     architectures: Annotated[
         list[str] | None,
         typer.Option("--arch", metavar="CAPABILITY", help="Such as 9.0; repeatable."),
@@ -176,7 +182,8 @@ def build_kernels(
     """Build the kernels below OUT ahead of time, for the devices that are here if none is named."""
     from ullage.commands import build_kernels as command
 
-    _finish(lambda: command.run(folder, tuple(architectures or ())), Format.TEXT)
+    chosen = tuple(architectures or ())
+    _finish(lambda: command.run(folder, device, chosen), Format.TEXT)
 
 
 @app.command(

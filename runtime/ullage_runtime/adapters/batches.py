@@ -90,7 +90,7 @@ class SeenBatch(Generic[BatchT]):
         plan: LoadPlan[Any],
         batch: BatchT,
         attribute_of: Callable[[str], str],
-        views: Mapping[str, object],
+        views: dict[str, object],
     ) -> None:
         """`batch`: the one before, whose class decides which attributes there are."""
         sources, absent = (list(map(attribute_of, each)) for each in (plan.sources, plan.absent))
@@ -203,15 +203,13 @@ def _no_key(_: object) -> None:
     """Of batches whose shape other ranks have a part in, or that debug mode looks at."""
 
 
-def with_attributes(batch: BatchT, changed: Mapping[str, object]) -> BatchT:
+def with_attributes(batch: BatchT, changed: dict[str, object]) -> BatchT:
     """A copy of an object in which some attributes are others; all the rest is carried.
 
     Its constructor is not called: with a hundred fields that alone is dearer than loading.
     """
     copied = object.__new__(type(batch))
-    attributes = copied.__dict__
-    attributes.update(batch.__dict__)
-    attributes.update(changed)
+    copied.__dict__ = batch.__dict__ | changed
     return copied
 
 

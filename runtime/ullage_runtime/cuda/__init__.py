@@ -1,1 +1,1 @@
-"""Loading on a CUDA device: a generated kernel for each runner, built once and kept."""
+"""Loading by libraries: a kernel for each runner on CUDA devices, one library for all on CPUs."""

@@ -1,4 +1,4 @@
-"""Building kernels: once on a machine for all processes, kept by what they are made from.
+"""Building libraries: once on a machine for all processes, kept by what they are made from.
 
 A library's name holds a digest of everything that it follows from, so that nothing is ever stale.
 Whoever builds holds a lock, writes aside and renames: others see a whole library or none, also
@@ -10,7 +10,6 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -18,41 +17,67 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Final
 
+from ullage_runtime.cuda.targets import HostTarget, Target
 from ullage_runtime.cuda.toolchain import HEADERS, BuildError, Compiler, Interface
 
-__all__ = ["BuildError", "kept_folder", "kernel_library"]
+__all__ = ["BuildError", "build_host_library", "built_host_library", "kept_folder", "library_of"]
 
-_ARCHITECTURE = re.compile(r"\d+\.\d[a-z]?")
+HOST_SOURCE: Final = Path(__file__).with_name("host.cc")
+"""What the library of a CPU is built from."""
 
 
-def kernel_library(
+def library_of(
     source: Path,
-    architecture: str,
+    target: Target,
     *,
     environment: Mapping[str, str] = os.environ,
     interface: Interface | None = None,
 ) -> Path:
-    """The library of a generated kernel, built if this machine has none.
+    """The library of a source, built if this machine has none.
 
-    `architecture`: the compute capability of the device, such as 9.0. Without a compiler, one
-    that any compiler has built from the same sources is taken. BuildError if there is none.
+    Without a compiler, one that any compiler has built from the same sources is taken. BuildError
+    if there is none.
     """
-    if not _ARCHITECTURE.fullmatch(architecture):
-        raise BuildError(f"{architecture!r} is no compute capability, such as 9.0")
     interface = interface or Interface.installed()
-    compiler = Compiler.found(environment)
+    compiler = target.compiler(environment)
     try:
         folder = kept_folder(environment)
-        stem = f"{source.stem}-{architecture}-{_digest(_content_of(source, interface))}"
+        stem = _stem(source, target, interface)
         if compiler is None:
-            return _built_before(folder, stem)
+            found = _built_before(folder, stem)
+            if found is None:
+                raise BuildError(target.missing)
+            return found
         library = folder / f"{stem}-{_digest([compiler.version.encode()])}.so"
         if not library.is_file():
-            _build(compiler, source, library, architecture, interface)
+            _build(compiler, source, library, interface)
     except OSError as error:
         raise BuildError(f"{error.strerror or error}: {error.filename}") from error
     return library
+
+
+def build_host_library(
+    *, environment: Mapping[str, str] = os.environ, interface: Interface | None = None
+) -> Path:
+    """The library that all runners on a CPU load through, built if this machine has none.
+
+    BuildError if it cannot be built.
+    """
+    return library_of(HOST_SOURCE, HostTarget(), environment=environment, interface=interface)
+
+
+def built_host_library(
+    *, environment: Mapping[str, str] = os.environ, interface: Interface | None = None
+) -> Path | None:
+    """The same if it has been built before; None if not."""
+    target = HostTarget()
+    folder = kept_folder(environment)
+    # Without any, nothing is imported or read.
+    if _built_before(folder, f"{HOST_SOURCE.stem}-{target.name}") is None:
+        return None
+    return _built_before(folder, _stem(HOST_SOURCE, target, interface or Interface.installed()))
 
 
 def kept_folder(environment: Mapping[str, str]) -> Path:
@@ -88,8 +113,12 @@ def _fleeting_folder() -> Path:
     return Path(_fleeting().name)
 
 
+def _stem(source: Path, target: Target, interface: Interface) -> str:
+    """What the names of a library begin with: all that it follows from but for the compiler."""
+    return f"{source.stem}-{target.name}-{_digest(_content_of(source, interface))}"
+
+
 def _content_of(source: Path, interface: Interface) -> Iterator[bytes]:
-    """All that a library follows from but for the compiler."""
     yield interface.version.encode()
     for path in (source, *sorted(HEADERS.rglob("*.cuh"))):
         yield path.name.encode()
@@ -104,24 +133,18 @@ def _digest(parts: Iterable[bytes]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _built_before(folder: Path, stem: str) -> Path:
-    found = sorted(folder.glob(f"{stem}-*.so"))
-    if not found:
-        raise BuildError("there is no nvcc to build its kernel, and none is built ahead")
-    return found[0]
+def _built_before(folder: Path, stem: str) -> Path | None:
+    return min(folder.glob(f"{stem}-*.so"), default=None)
 
 
-def _build(
-    compiler: Compiler, source: Path, library: Path, architecture: str, interface: Interface
-) -> None:
+def _build(compiler: Compiler, source: Path, library: Path, interface: Interface) -> None:
     library.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _locked(library.with_suffix(".lock")) as lock:
         if library.is_file():  # another process was faster
             return
         aside = library.with_suffix(".partial")  # of a build that was killed, if it is there
-        command = compiler.arguments(source, aside, architecture, interface)
         done = subprocess.run(
-            command,
+            compiler.arguments(source, aside, interface),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -6,8 +6,14 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from ullage_runtime.cuda.build import kernel_library
+from ullage_runtime.cuda.build import build_host_library, library_of
+from ullage_runtime.cuda.targets import CudaTarget
 from ullage_runtime.cuda.toolchain import BuildError, Interface
+
+
+def build_for_host(report: Callable[[str], None]) -> None:
+    """Build the library that runners on a CPU load through. BuildError if it cannot be built."""
+    report(f"all runners on the CPU: {build_host_library()}")
 
 
 def build_kernels(
@@ -29,10 +35,9 @@ def build_kernels(
     if not wanted:
         raise BuildError("there is no CUDA device here: name an architecture, such as 9.0")
     for architecture in wanted:
+        target = CudaTarget(architecture)
         for kernel in kernels:
-            library = kernel_library(
-                kernel, architecture, environment=environment, interface=interface
-            )
+            library = library_of(kernel, target, environment=environment, interface=interface)
             report(f"{kernel.relative_to(folder)} for {architecture}: {library}")
 
 

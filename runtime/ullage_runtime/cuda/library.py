@@ -1,4 +1,4 @@
-"""A built kernel in this process: what Python calls of it."""
+"""A built library in this process: what Python calls of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The writer for CUDA devices: all slots of a load in one launch of the runner's kernel."""
+"""The writer by a library: all slots of a load in one launch of a kernel, or one call on a CPU."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import Final
 
 import torch
 from torch import Tensor
 
 from ullage_runtime.arena_regions import Regions
-from ullage_runtime.cuda.build import BuildError, kernel_library
+from ullage_runtime.cuda.build import BuildError, built_host_library, library_of
 from ullage_runtime.cuda.library import Load, Open, opened
+from ullage_runtime.cuda.targets import CudaTarget
 from ullage_runtime.load_plan import PreparedLoad, Writer
 from ullage_runtime.loader import Fill, SlotLoad
 from ullage_runtime.torch_writer import TorchWriter, copies
@@ -20,38 +22,64 @@ from ullage_runtime.torch_writer import TorchWriter, copies
 _LOG = logging.getLogger(__name__)
 
 
+HOST_DIMENSIONS: Final = 8
+"""The most dimensions that the library of a CPU takes."""
+
+
 def writer_for(module: str, regions: Regions) -> Writer:
-    """The writer of a runner: its kernel where that can be had, else torch.
+    """The writer of a runner: by a library where that can be had, else by torch.
 
     `module`: the file of the runner's module, which has a folder `kernels` beside it; `regions`:
-    of the runner. The first call on a machine builds the kernel, which takes seconds; why there is
-    none is said in the log. LaunchError if the device refuses the kernel.
+    of the runner. On a CUDA device the first call on a machine builds the kernel, which takes
+    seconds; why there is none is said in the log. On a CPU the library is only used where somebody
+    has built it ahead. LaunchError if the device refuses the kernel.
     """
-    by_torch = TorchWriter(regions.addresses)
     device = regions.compute.shared.arena.device
-    if device.type != "cuda":
-        return by_torch
-    kernel = Path(module).parent / "kernels" / f"{Path(module).stem}.cu"
+    if device.type == "cuda":
+        opened_library = _kernel(Path(module), device)
+    else:
+        opened_library = _host_library(regions) if device.type == "cpu" else None
+    if opened_library is None:
+        return TorchWriter(regions.addresses)
+    return LibraryWriter(opened_library, regions)
+
+
+def _kernel(module: Path, device: torch.device) -> Open | None:
+    kernel = module.parent / "kernels" / f"{module.stem}.cu"
     major, minor = torch.cuda.get_device_capability(device)
     try:
-        return CudaWriter(opened(kernel_library(kernel, f"{major}.{minor}")), regions)
+        return opened(library_of(kernel, CudaTarget(f"{major}.{minor}")))
     except BuildError as error:
         _LOG.warning("%s is loaded by torch, slot by slot: %s", kernel.stem, error)
-        return by_torch
+        return None
 
 
-class CudaWriter:
-    """Writes slots on the device by one kernel, and those on the host by torch.
+def _host_library(regions: Regions) -> Open | None:
+    shapes = (slot.shape for region in regions.all for slot in region.layout.slots)
+    if any(len(shape) > HOST_DIMENSIONS for shape in shapes):
+        return None
+    try:
+        library = built_host_library()
+        return None if library is None else opened(library)
+    except BuildError as error:
+        _LOG.warning("the library of the CPU is not used: %s", error)
+        return None
 
-    `open_kernel`: of the library built for the runner; `regions`: what must not be overwritten
+
+class LibraryWriter:
+    """Writes slots by a library: on a device by one kernel, and those on the host by torch.
+
+    On a CPU all slots are on the device.
+
+    `open_library`: of the library built for the runner; `regions`: what must not be overwritten
     before it is read.
     """
 
-    def __init__(self, open_kernel: Open, regions: Regions) -> None:
+    def __init__(self, open_library: Open, regions: Regions) -> None:
         device = regions.compute.shared.arena.device
         addresses = (address for each in regions.addresses for address in each)
-        self._is_cpu = device.type == "cpu"  # where tests run the kernel
-        self._prepare = open_kernel(device.index or 0, *addresses)
+        self._is_cpu = device.type == "cpu"
+        self._prepare = open_library(device.index or 0, *addresses)
 
     def prepare(self, steps: Sequence[SlotLoad], sources: Sequence[Tensor]) -> PreparedLoad:
         """The load of every batch that is like the one of `sources`, which has been checked.

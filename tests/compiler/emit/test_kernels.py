@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from support.emulated_cuda import Kernel, needs_emulation
 from support.generated import ENGINES, generated
+from support.load_libraries import needs_host_compiler, opened_emulated
+from support.slot_loads import DTYPES
 from ullage.analysis import Analysis
-from ullage.emit.kernel import slot_type
+from ullage.emit.kernel import ELEMENTS, slot_type
 from ullage.plan.model import PlannedRunner
 
 
@@ -46,13 +47,17 @@ def test_a_slot_has_its_dtype_on_the_device_its_dimensions_and_other_dtypes_of_s
     assert "hints" not in types, "it lies on the host"
 
 
+def test_the_library_of_a_cpu_is_tested_with_every_dtype_that_kernels_have() -> None:
+    assert {f"torch.{dtype}" for dtype in ELEMENTS} == set(map(str, DTYPES))
+
+
 def test_a_kernel_is_this_text(golden: Callable[[str, str], None]) -> None:
     golden("emit/plain_main.cu", kernels("barrel")[1]["kernels/plain_main.cu"])
 
 
 @pytest.mark.slow
-@needs_emulation
+@needs_host_compiler
 def test_a_kernel_can_be_built_and_opened(tmp_path: Path) -> None:
     source = tmp_path / "plain_main.cu"
     source.write_text(kernels("barrel")[1]["kernels/plain_main.cu"])
-    Kernel.built(source, "cpu", tmp_path).open(0)
+    opened_emulated(source)(0)

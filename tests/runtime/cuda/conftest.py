@@ -1,18 +1,25 @@
-"""One kernel for every dtype, built once for each device."""
+"""Libraries that write slots of any dtype, built once for each device."""
 
 from __future__ import annotations
 
 import pytest
 
-from support.emulated_cuda import EVERY_DTYPE, Kernel, needs_emulation
+from support.load_libraries import Kernel, needs_host_compiler
+
+HOST = pytest.param(Kernel.on_host, id="cpu", marks=needs_host_compiler)
+EMULATED = pytest.param(Kernel.emulated, id="emulated", marks=needs_host_compiler)
+DEVICE = pytest.param(Kernel.on_device, id="cuda", marks=pytest.mark.gpu)
 
 
-@pytest.fixture(
-    scope="session",
-    params=[
-        pytest.param("cpu", marks=needs_emulation),
-        pytest.param("cuda", marks=pytest.mark.gpu),
-    ],
-)
-def kernel(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Kernel:
-    return Kernel.built(EVERY_DTYPE, str(request.param), tmp_path_factory.mktemp("kernels"))
+@pytest.fixture(scope="session", params=[HOST, DEVICE])
+def library(request: pytest.FixtureRequest) -> Kernel:
+    """What runners load through."""
+    made: Kernel = request.param()
+    return made
+
+
+@pytest.fixture(scope="session", params=[HOST, EMULATED, DEVICE])
+def kernel(request: pytest.FixtureRequest) -> Kernel:
+    """The same, and the kernel of a device where there is none."""
+    made: Kernel = request.param()
+    return made

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from support.kernel_workshop import Workshop
-from ullage_runtime.cuda.build import kept_folder
+from ullage_runtime.cuda.build import build_host_library, built_host_library, kept_folder
 from ullage_runtime.cuda.build_command import build_kernels
 from ullage_runtime.cuda.toolchain import BuildError
 
 
 @pytest.fixture
 def no_usual_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ullage_runtime.cuda.toolchain.USUAL", Path("nowhere"))
+    monkeypatch.setattr("ullage_runtime.cuda.targets.USUAL", Path("nowhere"))
 
 
 def test_a_kernel_is_built_once_and_then_found(tmp_path: Path) -> None:
@@ -80,12 +80,14 @@ def test_a_build_that_was_killed_leaves_nothing_that_others_take(tmp_path: Path)
 def start_building(workshop: Workshop) -> subprocess.Popen[bytes]:
     """Another process that makes the library of the workshop."""
     program = (
-        "import sys, pathlib; from ullage_runtime.cuda.build import kernel_library\n"
+        "import sys, pathlib; from ullage_runtime.cuda.build import library_of\n"
+        "from ullage_runtime.cuda.targets import CudaTarget\n"
         "from ullage_runtime.cuda.toolchain import Interface\n"
         "kernel, home, cache, headers, library, version = sys.argv[1:]\n"
         "environment = {'CUDA_HOME': home, 'PATH': '', 'ULLAGE_CACHE_DIR': cache}\n"
         "interface = Interface((pathlib.Path(headers),), pathlib.Path(library), version)\n"
-        "kernel_library(pathlib.Path(kernel), '9.0', interface=interface, environment=environment)"
+        "target = CudaTarget('9.0')\n"
+        "library_of(pathlib.Path(kernel), target, interface=interface, environment=environment)"
     )
     interface, folder = workshop.interface, workshop.folder
     arguments = [workshop.kernel, folder / "cuda", folder, *interface.includes, interface.library]
@@ -106,6 +108,26 @@ def test_without_a_compiler_what_another_one_built_is_taken(tmp_path: Path) -> N
     assert workshop.without_compiler().library() == library
     with pytest.raises(BuildError, match="no nvcc"):
         workshop.library("8.0")
+
+
+def test_the_library_of_a_cpu_is_built_by_the_compiler_of_cxx_only_when_asked(
+    tmp_path: Path,
+) -> None:
+    workshop = Workshop.of(tmp_path)
+    environment, interface = workshop.host_environment, workshop.interface
+    assert built_host_library(environment=environment, interface=interface) is None
+    assert workshop.calls == 0
+    library = build_host_library(environment=environment, interface=interface)
+    assert workshop.calls == 1
+    assert built_host_library(environment=environment, interface=interface) == library
+    other = replace(interface, version="2")
+    assert built_host_library(environment=environment, interface=other) is None
+
+
+def test_without_a_compiler_of_cxx_no_library_of_a_cpu_is_built(tmp_path: Path) -> None:
+    workshop = Workshop.of(tmp_path).without_compiler()
+    with pytest.raises(BuildError, match=r"no C\+\+ compiler"):
+        build_host_library(environment=workshop.host_environment, interface=workshop.interface)
 
 
 def test_an_architecture_that_is_none_is_refused(tmp_path: Path) -> None:

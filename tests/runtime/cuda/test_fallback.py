@@ -12,6 +12,7 @@ from support.slot_loads import Case, Loaded
 from ullage_runtime.arena_regions import Regions
 from ullage_runtime.cuda import writer
 from ullage_runtime.cuda.build import BuildError
+from ullage_runtime.cuda.targets import Target
 from ullage_runtime.cuda.writer import writer_for
 from ullage_runtime.torch_writer import TorchWriter
 
@@ -31,7 +32,7 @@ def on_a_device(regions: Regions, monkeypatch: pytest.MonkeyPatch) -> Regions:
     return regions
 
 
-def test_slots_on_the_host_need_no_kernel(
+def test_slots_on_the_host_need_no_library(
     regions: Regions, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert isinstance(writer_for("nowhere.py", regions), TorchWriter)
@@ -41,11 +42,11 @@ def test_slots_on_the_host_need_no_kernel(
 def test_why_there_is_no_kernel_is_said_in_one_line(
     on_a_device: Regions, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def refuse(kernel: Path, architecture: str) -> Path:
+    def refuse(kernel: Path, target: Target) -> Path:
         assert kernel == Path("package", "kernels", "eager.cu")
-        raise BuildError(f"no nvcc for {architecture}")
+        raise BuildError(f"no nvcc for {target.name}")
 
-    monkeypatch.setattr(writer, "kernel_library", refuse)
+    monkeypatch.setattr(writer, "library_of", refuse)
     with caplog.at_level(logging.WARNING):
         assert isinstance(writer_for("package/eager.py", on_a_device), TorchWriter)
     (record,) = caplog.records

@@ -1,4 +1,4 @@
-"""What the kernel writes, byte by byte, against torch's loader; on the CPU by emulation."""
+"""What a library writes, byte by byte, against torch's loader."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.emulated_cuda import Kernel
+from support.load_libraries import Kernel
 from support.slot_loads import Case, Loaded, cases
 
 pytestmark = pytest.mark.slow
@@ -30,16 +30,19 @@ def require_same(kernel: Kernel, some: list[Case], seed: int = 0, times: int = 1
             each.fresh()
 
 
-@given(st.lists(cases(), min_size=1, max_size=20), st.integers(0, 1000))
+@given(st.data(), st.integers(0, 1000))
 def test_any_load_writes_the_same_bytes_as_torch_and_no_others(
-    kernel: Kernel, some: list[Case], seed: int
+    kernel: Kernel, data: st.DataObject, seed: int
 ) -> None:
+    some = data.draw(st.lists(cases(dtypes=kernel.dtypes), min_size=1, max_size=20))
     require_same(kernel, some, seed, times=2)
 
 
-@given(cases(largest=20_000), st.integers(0, 1000))
-def test_a_slot_of_many_blocks_is_written_to_its_end(kernel: Kernel, case: Case, seed: int) -> None:
-    require_same(kernel, [case], seed)
+@given(st.data(), st.integers(0, 1000))
+def test_a_slot_of_many_blocks_is_written_to_its_end(
+    kernel: Kernel, data: st.DataObject, seed: int
+) -> None:
+    require_same(kernel, [data.draw(cases(largest=20_000, dtypes=kernel.dtypes))], seed)
 
 
 @pytest.mark.parametrize("layout", ["dense", "misaligned"])

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from support.emulated_cuda import Kernel
+from support.load_libraries import Kernel
 from support.slot_loads import Case, Loaded
 from ullage_runtime.load_plan import PreparedLoad
 
@@ -19,9 +19,9 @@ FLOATS = Case((64,), (32,), (20,), torch.float32, torch.float32, "dense", True, 
 WHOLE = replace(FLOATS, dtype=torch.int64, source_dtype=torch.int64)
 
 
-def prepared(kernel: Kernel, *some: Case) -> tuple[Loaded, PreparedLoad]:
-    loaded = Loaded(some, kernel.device)
-    return loaded, kernel.writer(loaded).prepare(loaded.steps, loaded.sources)
+def prepared(library: Kernel, *some: Case) -> tuple[Loaded, PreparedLoad]:
+    loaded = Loaded(some, library.device)
+    return loaded, library.writer(loaded).prepare(loaded.steps, loaded.sources)
 
 
 def require_refused(loaded: Loaded, load: PreparedLoad, sources: list[Tensor]) -> None:
@@ -55,17 +55,17 @@ DIFFERENT: dict[str, Callable[[Tensor], Tensor]] = {
 @pytest.mark.parametrize("kind", DIFFERENT)
 @pytest.mark.parametrize("position", [0, 1])
 def test_a_source_unlike_the_first_one_is_refused_before_any_write(
-    kernel: Kernel, kind: str, position: int
+    library: Kernel, kind: str, position: int
 ) -> None:
-    loaded, load = prepared(kernel, FLOATS, FLOATS)
+    loaded, load = prepared(library, FLOATS, FLOATS)
     sources = loaded.fresh()
     assert load(sources)
     sources[position] = DIFFERENT[kind](sources[position])
     require_refused(loaded, load, sources)
 
 
-def test_gradients_do_not_matter_where_none_are_recorded(kernel: Kernel) -> None:
-    loaded, load = prepared(kernel, FLOATS)
+def test_gradients_do_not_matter_where_none_are_recorded(library: Kernel) -> None:
+    loaded, load = prepared(library, FLOATS)
     source = loaded.sources[0].clone().requires_grad_()
     with torch.no_grad():
         assert load([source])
@@ -73,13 +73,13 @@ def test_gradients_do_not_matter_where_none_are_recorded(kernel: Kernel) -> None
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
-def test_another_number_of_sources_is_refused(kernel: Kernel, count: int) -> None:
-    loaded, load = prepared(kernel, WHOLE, WHOLE)
+def test_another_number_of_sources_is_refused(library: Kernel, count: int) -> None:
+    loaded, load = prepared(library, WHOLE, WHOLE)
     require_refused(loaded, load, [loaded.sources[0]] * count)
 
 
-def test_a_source_at_the_head_of_its_own_slot_is_not_copied(kernel: Kernel) -> None:
-    loaded, load = prepared(kernel, WHOLE)
+def test_a_source_at_the_head_of_its_own_slot_is_not_copied(library: Kernel) -> None:
+    loaded, load = prepared(library, WHOLE)
     head = loaded.slots[0][:20]
     before = head.clone()
     assert load([head])
@@ -88,18 +88,18 @@ def test_a_source_at_the_head_of_its_own_slot_is_not_copied(kernel: Kernel) -> N
 
 
 @pytest.mark.parametrize("offset", [1, 2, 20])
-def test_a_source_elsewhere_in_static_storage_is_refused(kernel: Kernel, offset: int) -> None:
-    loaded, load = prepared(kernel, WHOLE, WHOLE)
+def test_a_source_elsewhere_in_static_storage_is_refused(library: Kernel, offset: int) -> None:
+    loaded, load = prepared(library, WHOLE, WHOLE)
     inside = loaded.slots[1][offset : offset + 20]
     for sources in ([loaded.sources[0], inside], [inside, loaded.sources[1]]):
         require_refused(loaded, load, sources)
 
 
-def test_the_head_of_another_slot_is_refused(kernel: Kernel) -> None:
-    loaded, load = prepared(kernel, WHOLE, WHOLE)
+def test_the_head_of_another_slot_is_refused(library: Kernel) -> None:
+    loaded, load = prepared(library, WHOLE, WHOLE)
     require_refused(loaded, load, [loaded.slots[1][:20], loaded.sources[1]])
 
 
-def test_the_head_of_its_own_slot_in_another_dtype_is_refused(kernel: Kernel) -> None:
-    loaded, load = prepared(kernel, replace(WHOLE, source_dtype=torch.int32))
+def test_the_head_of_its_own_slot_in_another_dtype_is_refused(library: Kernel) -> None:
+    loaded, load = prepared(library, replace(WHOLE, source_dtype=torch.int32))
     require_refused(loaded, load, [loaded.slots[0].view(torch.int32)[:20]])

@@ -60,7 +60,7 @@ ULLAGE_DEVICE To narrowed(float value) {
   }
 }
 #else
-// Host compilers have no such types: what tests compile does the arithmetic on the bits.
+// Host compilers have no such types: the arithmetic is done on the bits.
 inline float float_of(std::uint32_t bits) {
   float value;
   std::memcpy(&value, &bits, sizeof value);

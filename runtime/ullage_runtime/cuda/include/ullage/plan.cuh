@@ -1,10 +1,16 @@
 // The load of one padded shape: its steps, and what the source of each of them has to be.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
+// A host compiler builds what serves a CPU, unless it is told to go through the kernel.
+#if defined(__CUDACC__) || defined(ULLAGE_EMULATED)
 #include <ullage/launch.cuh>
+#else
+#include <ullage/rows.cuh>
+#endif
 
 namespace ullage {
 

@@ -1,0 +1,83 @@
+"""Libraries for tests: of a device, of the CPU, and kernels whose threads run there in turn."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+import torch
+
+from support.shared import shared_folder
+from support.slot_loads import DTYPES, Loaded
+from ullage_runtime.cuda.build import build_host_library, library_of
+from ullage_runtime.cuda.library import Open, opened
+from ullage_runtime.cuda.targets import CudaTarget, HostTarget
+from ullage_runtime.cuda.toolchain import Compiler
+from ullage_runtime.cuda.writer import LibraryWriter
+
+EVERY_DTYPE = Path(__file__).with_name("every_dtype.cu")
+FEW_DTYPES = Path(__file__).with_name("few_dtypes.cu")
+
+can_build = shutil.which("g++") is not None and importlib.util.find_spec("tvm_ffi") is not None
+needs_host_compiler = pytest.mark.skipif(not can_build, reason="needs g++ and tvm-ffi")
+
+
+@dataclass(frozen=True, slots=True)
+class EmulatedTarget:
+    """Kernels for host memory: a launch is a loop over all threads."""
+
+    name: ClassVar[str] = "emulated"
+    missing: ClassVar[str] = "there is no g++"
+
+    def compiler(self, environment: Mapping[str, str]) -> Compiler | None:
+        found = HostTarget().compiler(environment)
+        if found is None:
+            return None
+        options = ("-O1", "-Wall", "-Werror=return-type", "-DULLAGE_EMULATED", "-x", "c++")
+        return Compiler(found.executable, (*found.options, *options), found.version)
+
+
+def building_environment() -> dict[str, str]:
+    """An environment in which what is built is kept for the session, and nothing longer."""
+    return {"PATH": os.environ["PATH"], "ULLAGE_CACHE_DIR": str(shared_folder() / "built")}
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A library that is built for a device. `dtypes`: of its slots, and of their sources."""
+
+    device: str
+    open: Open
+    dtypes: tuple[torch.dtype, ...] = DTYPES
+
+    @classmethod
+    def on_device(cls) -> Kernel:
+        """By nvcc, kept as for everybody."""
+        major, minor = torch.cuda.get_device_capability()
+        return cls("cuda", opened(library_of(EVERY_DTYPE, CudaTarget(f"{major}.{minor}"))))
+
+    @classmethod
+    def on_host(cls) -> Kernel:
+        """What serves runners on a CPU."""
+        return cls("cpu", opened(build_host_library(environment=building_environment())))
+
+    @classmethod
+    def emulated(cls) -> Kernel:
+        """The kernel of a device, without one; of a few dtypes, since that is built sooner."""
+        dtypes = (torch.bool, torch.bfloat16, torch.int32, torch.int64)
+        return cls("cpu", opened_emulated(FEW_DTYPES), dtypes)
+
+    def writer(self, loaded: Loaded) -> LibraryWriter:
+        """The writer of these slots."""
+        return LibraryWriter(self.open, loaded.regions)
+
+
+def opened_emulated(source: Path) -> Open:
+    """A kernel, compiled for host memory."""
+    return opened(library_of(source, EmulatedTarget(), environment=building_environment()))
