@@ -15,6 +15,8 @@ from support.slot_loads import Case, Loaded
 from ullage.emit.kernel import ELEMENTS
 from ullage_runtime.arena import SlotShape
 from ullage_runtime.arena_regions import Regions, RunnerLayout
+from ullage_runtime.cuda.build import build_host_library
+from ullage_runtime.cuda.library import opened
 from ullage_runtime.cuda.writer import LibraryWriter, writer_for
 from ullage_runtime.debug import DebugOptions
 from ullage_runtime.loader import SlotLoad
@@ -142,7 +144,8 @@ def test_more_than_two_gigabytes_are_copied_and_filled(kernel: Kernel, offset: i
     assert bool((slot[live:] == 3).all())
 
 
-def test_slots_on_the_host_are_written_by_the_same_call(kernel: Kernel) -> None:
+@pytest.mark.parametrize("by_library", [False, True])
+def test_slots_on_the_host_are_written_by_the_same_call(kernel: Kernel, by_library: bool) -> None:
     debug = DebugOptions.of(False)
     shape = SlotShape("seq_lens", (64,), torch.int64)
     regions = Regions.alone(
@@ -154,7 +157,8 @@ def test_slots_on_the_host_are_written_by_the_same_call(kernel: Kernel) -> None:
     on_device, on_host = regions.compute.slot("seq_lens"), regions.host.slot("seq_lens")
     steps = [SlotLoad(on_host, "seq_lens_cpu", (5,), 1), SlotLoad(on_device, "seq_lens", (5,), 1)]
     lengths = torch.arange(5)
-    writer = LibraryWriter(kernel.open, regions)
+    host = opened(build_host_library()) if by_library else None
+    writer = LibraryWriter(kernel.open, regions, host)
     load = writer.prepare(steps, [lengths, lengths.cuda()])
     assert load([lengths + 3, lengths.cuda() + 3])
     assert on_host.tolist() == on_device.tolist() == [3, 4, 5, 6, 7, *[1] * 59]

@@ -12,8 +12,13 @@ import torch
 from torch import Tensor
 
 from ullage_runtime.arena_regions import Regions
-from ullage_runtime.cuda.build import BuildError, built_host_library, library_of
-from ullage_runtime.cuda.library import Load, Open, opened
+from ullage_runtime.cuda.build import (
+    BuildError,
+    build_host_library,
+    built_host_library,
+    library_of,
+)
+from ullage_runtime.cuda.library import Load, Open, Prepare, opened
 from ullage_runtime.cuda.targets import CudaTarget
 from ullage_runtime.load_plan import PreparedLoad, Writer
 from ullage_runtime.loader import Fill, SlotLoad
@@ -35,13 +40,11 @@ def writer_for(module: str, regions: Regions) -> Writer:
     has built it ahead. LaunchError if the device refuses the kernel.
     """
     device = regions.compute.shared.arena.device
-    if device.type == "cuda":
-        opened_library = _kernel(Path(module), device)
-    else:
-        opened_library = _host_library(regions) if device.type == "cpu" else None
-    if opened_library is None:
-        return TorchWriter(regions.addresses)
-    return LibraryWriter(opened_library, regions)
+    if device.type == "cuda" and (kernel := _kernel(Path(module), device)) is not None:
+        return LibraryWriter(kernel, regions, _host_library(regions, build_host_library))
+    if device.type == "cpu" and (library := _host_library(regions, built_host_library)) is not None:
+        return LibraryWriter(library, regions)
+    return TorchWriter(regions.addresses)
 
 
 def _kernel(module: Path, device: torch.device) -> Open | None:
@@ -54,12 +57,12 @@ def _kernel(module: Path, device: torch.device) -> Open | None:
         return None
 
 
-def _host_library(regions: Regions) -> Open | None:
+def _host_library(regions: Regions, find: Callable[[], Path | None]) -> Open | None:
     shapes = (slot.shape for region in regions.all for slot in region.layout.slots)
     if any(len(shape) > HOST_DIMENSIONS for shape in shapes):
         return None
     try:
-        library = built_host_library()
+        library = find()
         return None if library is None else opened(library)
     except BuildError as error:
         _LOG.warning("the library of the CPU is not used: %s", error)
@@ -67,19 +70,20 @@ def _host_library(regions: Regions) -> Open | None:
 
 
 class LibraryWriter:
-    """Writes slots by a library: on a device by one kernel, and those on the host by torch.
+    """Writes slots by libraries: on a device by one kernel, then those on the host.
 
     On a CPU all slots are on the device.
 
     `open_library`: of the library built for the runner; `regions`: what must not be overwritten
-    before it is read.
+    before it is read; `open_host`: of the library of a CPU, without which torch writes there.
     """
 
-    def __init__(self, open_library: Open, regions: Regions) -> None:
+    def __init__(self, open_library: Open, regions: Regions, open_host: Open | None = None) -> None:
         device = regions.compute.shared.arena.device
-        addresses = (address for each in regions.addresses for address in each)
+        addresses = [address for each in regions.addresses for address in each]
         self._is_cpu = device.type == "cpu"
         self._prepare = open_library(device.index or 0, *addresses)
+        self._prepare_host = None if open_host is None else open_host(0, *addresses)
 
     def prepare(self, steps: Sequence[SlotLoad], sources: Sequence[Tensor]) -> PreparedLoad:
         """The load of every batch that is like the one of `sources`, which has been checked.
@@ -90,16 +94,37 @@ class LibraryWriter:
         # A source that lies on the host for a slot on the device would be staged here: a step of
         # its own that copies through pinned memory, before the kernel reads it.
         _require_counted(steps, sources)
-        views = [step.view for step in steps]
-        numbers = [number for step in steps for number in _numbers(step)]
-        load = self._prepare(id(views), id(sources), *numbers)
-        load.release_gil = False  # it looks at Python objects
-        device_load = _DeviceLoad(load, views, sources)
+        device_load = _prepared(self._prepare, steps, sources)
         hosted = [step for step in steps if step.view.is_cpu is not self._is_cpu]
         if not hosted:
             return device_load
         positions = [i for i, each in enumerate(sources) if each.is_cpu is not self._is_cpu]
-        return _MixedLoad(device_load, tuple(copies(hosted)), positions)
+        if self._prepare_host is None:
+            return _MixedLoad(device_load, _together(copies(hosted)), positions)
+        host_load = _prepared(self._prepare_host, hosted, [sources[i] for i in positions])
+        return _MixedLoad(device_load, host_load, positions)
+
+
+def _prepared(
+    prepare: Prepare, steps: Sequence[SlotLoad], sources: Sequence[Tensor]
+) -> _DeviceLoad:
+    views = [step.view for step in steps]
+    numbers = [number for step in steps for number in _numbers(step)]
+    load = prepare(id(views), id(sources), *numbers)
+    load.release_gil = False  # it looks at Python objects
+    return _DeviceLoad(load, views, sources)
+
+
+def _together(copies: Iterable[Callable[[Sequence[Tensor]], None]]) -> PreparedLoad:
+    """Copies by torch, which have nothing to look at any more."""
+    every = tuple(copies)
+
+    def write(sources: Sequence[Tensor]) -> bool:
+        for copy in every:
+            copy(sources)
+        return True
+
+    return write
 
 
 class _DeviceLoad:
@@ -127,28 +152,19 @@ class _DeviceLoad:
 class _MixedLoad:
     """Writes the slots on the device, and then those on the host while the device works.
 
-    `copies`: what writes on the host, from the sources at `positions`.
+    `host`: what writes there, from the sources at `positions`.
     """
 
-    __slots__ = ("_copies", "_device", "_positions")
+    __slots__ = ("_device", "_host", "_positions")
 
-    def __init__(
-        self,
-        device: PreparedLoad,
-        copies: Sequence[Callable[[Sequence[Tensor]], None]],
-        positions: Sequence[int],
-    ) -> None:
+    def __init__(self, device: PreparedLoad, host: PreparedLoad, positions: Sequence[int]) -> None:
         self._device = device
-        self._copies = copies
+        self._host = host
         self._positions = positions
 
     def __call__(self, sources: Sequence[Tensor]) -> bool:
-        if not self._device(sources):  # which looks at all sources
-            return False
-        hosted = [sources[position] for position in self._positions]
-        for copy in self._copies:
-            copy(hosted)
-        return True
+        # Those for the host were compared with the others: nothing is half done.
+        return self._device(sources) and self._host([sources[at] for at in self._positions])
 
 
 def _require_counted(steps: Iterable[SlotLoad], sources: Sequence[Tensor]) -> None:

@@ -21,9 +21,10 @@ def test_slots_on_the_host_are_written_from_their_own_sources_if_those_on_the_de
         seen.append([int(each) for each in sources])
         return answer
 
-    def copy(sources: Sequence[Tensor]) -> None:
+    def host(sources: Sequence[Tensor]) -> bool:
         seen.append([int(each) for each in sources])
+        return True
 
     sources = [torch.tensor([i]) for i in range(4)]
-    assert _MixedLoad(device, [copy], [0, 3])(sources) is answer
+    assert _MixedLoad(device, host, [0, 3])(sources) is answer
     assert seen == [[0, 1, 2, 3], *([[0, 3]] if answer else [])]
