@@ -8,9 +8,8 @@ and places, so that whatever was checked holds for it too.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from operator import attrgetter
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -115,10 +114,11 @@ class LoadPlan(Generic[BatchT]):
         carried: tuple[tuple[str, str], ...] = (),
     ) -> None:
         """`carried`: fields of the batch that are those of the live one: names here and there.
+        A plan outlives the batch that it was made for, so it keeps nothing of what that carried.
 
         `writer`: None where each batch is looked at anew.
         """
-        self.batch = batch
+        self.batch = with_fields(batch, dict.fromkeys(name for name, _ in carried))
         self.loads = tuple(steps.loads)
         self.sources = tuple(load.source for load in self.loads if load.source is not None)
         self.absent = tuple(dict.fromkeys(steps.absent))
@@ -137,8 +137,8 @@ class LoadPlan(Generic[BatchT]):
         like the first one: fields it lacks, dtypes, shapes, devices, or where its sources lie."""
         if self._absent(live) != self._missing or not self.write(self._sources(live)):
             return None
-        for name, source in self._carried:
-            if getattr(live, source) is not getattr(self.batch, name):
+        for _, source in self._carried:
+            if getattr(live, source) is not None:
                 return self._made(live)
         return self.batch
 
@@ -163,19 +163,25 @@ class LoadPlan(Generic[BatchT]):
             elif id(load.view) not in self._bare and load.fill is not None and not any(load.live):
                 values[id(load.view)] = torch.full_like(load.view, load.fill)
         made = self._made(live)
-        copied = vars(made)
-        for field in fields(cast(Any, made)):
-            value = copied[field.name]
-            copied[field.name] = values.get(id(value), value)
-        return made
+        given = {name: values[id(each)] for name, each in vars(made).items() if id(each) in values}
+        return with_fields(made, given)
 
     def _made(self, live: object) -> BatchT:
         """A batch of its own with the carried fields of a live one."""
-        made = object.__new__(type(self.batch))
-        vars(made).update(vars(self.batch))
-        for name, source in self._carried:
-            vars(made)[name] = getattr(live, source)
-        return made
+        carried = {name: getattr(live, source) for name, source in self._carried}
+        return with_fields(self.batch, carried)
+
+
+def with_fields(batch: BatchT, changed: dict[str, Any]) -> BatchT:
+    """A copy in which some attributes are others; its constructor is not called.
+
+    With dozens of fields a constructor takes longer than copying the batch does.
+    """
+    copied = object.__new__(type(batch))
+    object.__setattr__(
+        copied, "__dict__", batch.__dict__ | changed
+    )  # a frozen one has no other way
+    return copied
 
 
 def _refuse(_: Sequence[Tensor]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -49,6 +51,7 @@ class Live:
     mask: Tensor | None
     size: object = 0
     note: str = ""
+    embeds: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,8 @@ class Loaded:
     hidden: Tensor
     mask: Tensor
     count: Tensor
-    note: str
+    note: str | None = None
+    embeds: Tensor | None = None
 
 
 def new_arena() -> Arena:
@@ -82,6 +86,7 @@ def live_batch(rows: int, seed: int, *, with_axes: bool = True) -> Live:
         values(rows, rows) % 2 == 0,
         rows,
         f"batch {seed}",
+        values(rows, 4),
     )
 
 
@@ -98,6 +103,7 @@ def steps_of(arena: Arena, live: Live, rows: int, padded: int) -> tuple[LoadStep
         mask=steps.copy(view("mask", padded, padded), "mask", live.mask, (rows, rows), True),
         count=steps.compute(view("count", 1), rows),
         note=live.note,
+        embeds=live.embeds,
     )
     return steps, batch
 
@@ -106,7 +112,7 @@ def plan_of(arena: Arena, live: Live, rows: int, padded: int) -> LoadPlan[Loaded
     steps, batch = steps_of(arena, live, rows, padded)
     low = arena.storage.data_ptr()
     writer = TorchWriter([(low, low + arena.storage.nbytes)])
-    return LoadPlan(batch, steps, writer, carried=(("note", "note"),))
+    return LoadPlan(batch, steps, writer, carried=(("note", "note"), ("embeds", "embeds")))
 
 
 def write_all(arena: Arena, live: Live, rows: int, padded: int) -> None:
@@ -182,6 +188,22 @@ def test_a_source_that_the_first_batch_had_not_is_not_left_out() -> None:
     plan.load_first(first)
     assert plan.load(live_batch(3, 2)) is None
     assert plan.load(live_batch(3, 3, with_axes=False)) is not None
+
+
+def test_a_plan_keeps_nothing_that_its_first_batch_brought() -> None:
+    arena = new_arena()
+    first = live_batch(3, 1)
+    brought = [weakref.ref(each) for each in (first.ids, first.lens, first.axes, first.embeds)]
+    plan = plan_of(arena, first, 3, 8)
+    loaded = plan.load_first(first)
+    assert loaded.embeds is first.embeds
+    del first, loaded
+    gc.collect()
+    assert [each() for each in brought] == [None] * 4
+    again = live_batch(3, 2)
+    loaded_again = plan.load(again)
+    assert loaded_again is not None
+    assert loaded_again.embeds is again.embeds
 
 
 def test_batches_handed_out_have_the_sources_themselves() -> None:

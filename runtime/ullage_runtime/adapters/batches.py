@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from torch import Tensor
 
 from ullage_runtime.arena_regions import Regions
-from ullage_runtime.load_plan import LoadPlan, values_of
+from ullage_runtime.load_plan import LoadPlan, values_of, with_fields
 from ullage_runtime.plan_cache import ALIKE, PlanCache, Seen
 from ullage_runtime.views import ViewCache
 
@@ -105,7 +105,7 @@ class SeenBatch(Generic[BatchT]):
         """The batch loaded; None, with nothing written, if it is not like the one before."""
         if self._absent(batch) != self._missing or not self._write(self._sources(batch)):
             return None
-        return with_attributes(batch, self._views)
+        return with_fields(batch, self._views)
 
 
 class BatchAdapter(Generic[BatchT, LiveT]):
@@ -137,14 +137,14 @@ class BatchAdapter(Generic[BatchT, LiveT]):
     def load(self, batch: BatchT, mode: Enum, beside: Mapping[str, Tensor]) -> BatchT:
         """As of `ModeLoader`, by the runner's own `load`."""
         loaded = self._runner.load(self._live(batch, mode, beside))
-        return with_attributes(batch, self._views(batch, loaded))
+        return with_fields(batch, self._views(batch, loaded))
 
     def load_new(self, batch: BatchT, mode: Enum) -> tuple[BatchT, SeenBatch[BatchT]]:
         """The same, and what loads others like it."""
         live = self._live(batch, mode, NOTHING)
         plan = self._runner.plan(live)
         views = self._views(batch, plan.load_first(live))
-        return with_attributes(batch, views), SeenBatch(plan, batch, self._attribute_of, views)
+        return with_fields(batch, views), SeenBatch(plan, batch, self._attribute_of, views)
 
     def _live(self, batch: BatchT, mode: Enum, beside: Mapping[str, Tensor]) -> LiveT:
         given = {
@@ -201,16 +201,6 @@ class ModeLoader(Generic[BatchT]):
 
 def _no_key(_: object) -> None:
     """Of batches whose shape other ranks have a part in, or that debug mode looks at."""
-
-
-def with_attributes(batch: BatchT, changed: dict[str, object]) -> BatchT:
-    """A copy of an object in which some attributes are others; all the rest is carried.
-
-    Its constructor is not called: with a hundred fields that alone is dearer than loading.
-    """
-    copied = object.__new__(type(batch))
-    copied.__dict__ = batch.__dict__ | changed
-    return copied
 
 
 def _live_fields(live: Callable[..., object]) -> Iterator[str]:
