@@ -26,12 +26,12 @@ from torch import Tensor
 from ullage_generated.sglang import Config, EagerTargetRunner, LiveBatch, Mode
 from ullage_runtime.arena import SlotShape
 from ullage_runtime.arena_regions import Regions, RunnerLayout
-from ullage_runtime.cuda.build import library_of
-from ullage_runtime.cuda.library import Load, opened
-from ullage_runtime.cuda.targets import CudaTarget
-from ullage_runtime.cuda.writer import LibraryWriter, writer_for
 from ullage_runtime.debug import DebugOptions
 from ullage_runtime.loader import SlotLoad, write_slot
+from ullage_runtime.native.build import library_of
+from ullage_runtime.native.library import Load, opened
+from ullage_runtime.native.targets import CudaTarget
+from ullage_runtime.native.writer import LibraryWriter, writer_for
 from ullage_runtime.ranks import SingleRank
 from ullage_runtime.torch_writer import TorchWriter
 

@@ -29,7 +29,7 @@ from ullage_generated.sglang import (
 )
 from ullage_runtime.adapters.batches import with_attributes
 from ullage_runtime.adapters.sglang import SglangLoader
-from ullage_runtime.cuda.writer import LibraryWriter
+from ullage_runtime.native.writer import LibraryWriter
 from ullage_runtime.ranks import SingleRank
 from ullage_runtime.torch_writer import TorchWriter
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from ullage_generated.sglang import Config, EagerTargetRunner, LiveBatch, Mode
-from ullage_runtime.cuda.writer import LibraryWriter
+from ullage_runtime.native.writer import LibraryWriter
 from ullage_runtime.ranks import SingleRank
 from ullage_runtime.torch_writer import TorchWriter
 

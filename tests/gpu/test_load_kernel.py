@@ -15,11 +15,11 @@ from support.slot_loads import Case, Loaded
 from ullage.emit.kernel import ELEMENTS
 from ullage_runtime.arena import SlotShape
 from ullage_runtime.arena_regions import Regions, RunnerLayout
-from ullage_runtime.cuda.build import build_host_library
-from ullage_runtime.cuda.library import opened
-from ullage_runtime.cuda.writer import LibraryWriter, writer_for
 from ullage_runtime.debug import DebugOptions
 from ullage_runtime.loader import SlotLoad
+from ullage_runtime.native.build import build_host_library
+from ullage_runtime.native.library import opened
+from ullage_runtime.native.writer import LibraryWriter, writer_for
 
 GENERATED = Path(__file__).parents[2] / "generated" / "ullage_generated" / "sglang" / "kernels"
 KERNELS = sorted(path.stem for path in GENERATED.glob("*.cu"))

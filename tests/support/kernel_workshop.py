@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ullage_runtime.cuda.build import library_of
-from ullage_runtime.cuda.targets import CudaTarget
-from ullage_runtime.cuda.toolchain import Interface
+from ullage_runtime.native.build import library_of
+from ullage_runtime.native.targets import CudaTarget
+from ullage_runtime.native.toolchain import Interface
 
 # Says its version, else counts its calls and writes what stands behind -o, half of it at a time.
 COMPILER = """#!{python}

@@ -15,11 +15,11 @@ import torch
 
 from support.shared import shared_folder
 from support.slot_loads import DTYPES, Loaded
-from ullage_runtime.cuda.build import build_host_library, library_of
-from ullage_runtime.cuda.library import Open, opened
-from ullage_runtime.cuda.targets import CudaTarget, HostTarget
-from ullage_runtime.cuda.toolchain import Compiler
-from ullage_runtime.cuda.writer import LibraryWriter
+from ullage_runtime.native.build import build_host_library, library_of
+from ullage_runtime.native.library import Open, opened
+from ullage_runtime.native.targets import CudaTarget, HostTarget
+from ullage_runtime.native.toolchain import Compiler
+from ullage_runtime.native.writer import LibraryWriter
 
 EVERY_DTYPE = Path(__file__).with_name("every_dtype.cu")
 FEW_DTYPES = Path(__file__).with_name("few_dtypes.cu")

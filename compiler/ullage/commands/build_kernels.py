@@ -27,8 +27,8 @@ def run(folder: Path | None, device: Device, architectures: Sequence[str]) -> Ex
     if device is Device.CPU and (folder is not None or architectures):
         raise UsageError("one library serves all runners on the CPU: name no folder, and no --arch")
     try:
-        from ullage_runtime.cuda.build_command import build_for_host, build_kernels
-        from ullage_runtime.cuda.toolchain import BuildError
+        from ullage_runtime.native.build_command import build_for_host, build_kernels
+        from ullage_runtime.native.toolchain import BuildError
     except ModuleNotFoundError as error:
         raise UsageError(
             f"kernels need the module '{error.name}', which the extra 'native' installs: "

@@ -91,7 +91,7 @@ RUNTIME: Final[Mapping[str, str]] = {
     "unknown_mode": "checks",
     "values_of": "checks",
     "whole_number": "checks",
-    "writer_for": "cuda.writer",
+    "writer_for": "native.writer",
 }
 IMPORTED: Final = (*STANDARD, *THIRD_PARTY, *RUNTIME)
 """Names that generated modules import, and that nothing of a spec may be called."""

@@ -20,7 +20,6 @@ from ullage_runtime.checks import (
     whole_number,
 )
 from ullage_runtime.configuration import present
-from ullage_runtime.cuda.writer import writer_for
 from ullage_runtime.debug import (
     DebugOptions,
     poison_around,
@@ -30,6 +29,7 @@ from ullage_runtime.debug import (
 from ullage_runtime.errors import BatchError, UllageRuntimeError
 from ullage_runtime.integers import align_up, cdiv, next_in
 from ullage_runtime.load_plan import LoadPlan, LoadSteps
+from ullage_runtime.native.writer import writer_for
 from ullage_runtime.outputs import cut_to_live, map_tensors
 from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.ranks import Ranks

@@ -19,11 +19,11 @@ from ullage_runtime.checks import (
     whole_number,
 )
 from ullage_runtime.configuration import present
-from ullage_runtime.cuda.writer import writer_for
 from ullage_runtime.debug import DebugOptions, poison_around
 from ullage_runtime.errors import BatchError
 from ullage_runtime.integers import cdiv
 from ullage_runtime.load_plan import LoadPlan, LoadSteps
+from ullage_runtime.native.writer import writer_for
 from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.requirements import require_same_configuration
 from ullage_runtime.version import require_generated_code_version

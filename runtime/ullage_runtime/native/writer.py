@@ -12,16 +12,16 @@ import torch
 from torch import Tensor
 
 from ullage_runtime.arena_regions import Regions
-from ullage_runtime.cuda.build import (
+from ullage_runtime.load_plan import PreparedLoad, Writer
+from ullage_runtime.loader import Fill, SlotLoad
+from ullage_runtime.native.build import (
     BuildError,
     build_host_library,
     built_host_library,
     library_of,
 )
-from ullage_runtime.cuda.library import Load, Open, Prepare, opened
-from ullage_runtime.cuda.targets import CudaTarget
-from ullage_runtime.load_plan import PreparedLoad, Writer
-from ullage_runtime.loader import Fill, SlotLoad
+from ullage_runtime.native.library import Load, Open, Prepare, opened
+from ullage_runtime.native.targets import CudaTarget
 from ullage_runtime.torch_writer import TorchWriter, copies
 
 _LOG = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from ullage_runtime.cuda.writer import _MixedLoad
+from ullage_runtime.native.writer import _MixedLoad
 
 
 @pytest.mark.parametrize("answer", [True, False])

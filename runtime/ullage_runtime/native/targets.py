@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final, Protocol
 
-from ullage_runtime.cuda.toolchain import BuildError, Compiler
+from ullage_runtime.native.toolchain import BuildError, Compiler
 
 USUAL: Final = Path("/usr/local/cuda/bin/nvcc")
 """Where nvcc is if nothing says so."""

@@ -8,9 +8,9 @@ import pytest
 
 from support.kernel_workshop import Workshop
 from ullage.cli import main
-from ullage_runtime.cuda import build
-from ullage_runtime.cuda.build import built_host_library
-from ullage_runtime.cuda.toolchain import BuildError, Interface
+from ullage_runtime.native import build
+from ullage_runtime.native.build import built_host_library
+from ullage_runtime.native.toolchain import BuildError, Interface
 
 
 @pytest.fixture

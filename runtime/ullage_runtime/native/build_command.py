@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from ullage_runtime.cuda.build import build_host_library, library_of
-from ullage_runtime.cuda.targets import CudaTarget
-from ullage_runtime.cuda.toolchain import BuildError, Interface
+from ullage_runtime.native.build import build_host_library, library_of
+from ullage_runtime.native.targets import CudaTarget
+from ullage_runtime.native.toolchain import BuildError, Interface
 
 
 def build_for_host(report: Callable[[str], None]) -> None:

@@ -10,9 +10,9 @@ from support.slot_loads import Case, Loaded
 from ullage_generated.sglang import Config, DecodeGraphTargetRunner, LiveBatch, Mode
 from ullage_runtime.arena import SlotShape
 from ullage_runtime.arena_regions import Regions, RunnerLayout
-from ullage_runtime.cuda.writer import LibraryWriter, writer_for
 from ullage_runtime.debug import DebugOptions
 from ullage_runtime.loader import SlotLoad
+from ullage_runtime.native.writer import LibraryWriter, writer_for
 from ullage_runtime.ranks import SingleRank
 from ullage_runtime.torch_writer import TorchWriter
 

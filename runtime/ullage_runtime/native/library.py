@@ -10,7 +10,7 @@ from typing import Protocol, cast
 
 import torch
 
-from ullage_runtime.cuda.toolchain import BuildError
+from ullage_runtime.native.toolchain import BuildError
 
 
 class LaunchError(Exception):

@@ -19,8 +19,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from ullage_runtime.cuda.targets import HostTarget, Target
-from ullage_runtime.cuda.toolchain import HEADERS, BuildError, Compiler, Interface
+from ullage_runtime.native.targets import HostTarget, Target
+from ullage_runtime.native.toolchain import HEADERS, BuildError, Compiler, Interface
 
 __all__ = ["BuildError", "build_host_library", "built_host_library", "kept_folder", "library_of"]
 

@@ -10,10 +10,10 @@ import torch
 
 from support.slot_loads import Case, Loaded
 from ullage_runtime.arena_regions import Regions
-from ullage_runtime.cuda import writer
-from ullage_runtime.cuda.build import BuildError
-from ullage_runtime.cuda.targets import Target
-from ullage_runtime.cuda.writer import writer_for
+from ullage_runtime.native import writer
+from ullage_runtime.native.build import BuildError
+from ullage_runtime.native.targets import Target
+from ullage_runtime.native.writer import writer_for
 from ullage_runtime.torch_writer import TorchWriter
 
 PLAIN = Case((64,), (32,), (20,), torch.int64, torch.int64, "dense", True, 7)

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from support.kernel_workshop import Workshop
-from ullage_runtime.cuda.build import build_host_library, built_host_library, kept_folder
-from ullage_runtime.cuda.build_command import build_kernels
-from ullage_runtime.cuda.toolchain import BuildError
+from ullage_runtime.native.build import build_host_library, built_host_library, kept_folder
+from ullage_runtime.native.build_command import build_kernels
+from ullage_runtime.native.toolchain import BuildError
 
 
 @pytest.fixture
 def no_usual_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ullage_runtime.cuda.targets.USUAL", Path("nowhere"))
+    monkeypatch.setattr("ullage_runtime.native.targets.USUAL", Path("nowhere"))
 
 
 def test_a_kernel_is_built_once_and_then_found(tmp_path: Path) -> None:
@@ -80,9 +80,9 @@ def test_a_build_that_was_killed_leaves_nothing_that_others_take(tmp_path: Path)
 def start_building(workshop: Workshop) -> subprocess.Popen[bytes]:
     """Another process that makes the library of the workshop."""
     program = (
-        "import sys, pathlib; from ullage_runtime.cuda.build import library_of\n"
-        "from ullage_runtime.cuda.targets import CudaTarget\n"
-        "from ullage_runtime.cuda.toolchain import Interface\n"
+        "import sys, pathlib; from ullage_runtime.native.build import library_of\n"
+        "from ullage_runtime.native.targets import CudaTarget\n"
+        "from ullage_runtime.native.toolchain import Interface\n"
         "kernel, home, cache, headers, library, version = sys.argv[1:]\n"
         "environment = {'CUDA_HOME': home, 'PATH': '', 'ULLAGE_CACHE_DIR': cache}\n"
         "interface = Interface((pathlib.Path(headers),), pathlib.Path(library), version)\n"
