@@ -24,6 +24,7 @@ PLAIN = Case((64,), (32,), (20,), torch.int64, torch.int64, "dense", True, 7)
 @pytest.fixture
 def built(monkeypatch: pytest.MonkeyPatch) -> Kernel:
     """The library, where runners find it."""
+    monkeypatch.delenv("ULLAGE_NO_CACHE", raising=False)
     for name, value in building_environment().items():
         monkeypatch.setenv(name, value)
     return Kernel.on_host()
