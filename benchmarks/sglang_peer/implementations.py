@@ -27,8 +27,8 @@ from ullage_generated.sglang import (
     LiveBatch,
     PrefillGraphTargetRunner,
 )
-from ullage_runtime.adapters.batches import with_attributes
 from ullage_runtime.adapters.sglang import SglangLoader
+from ullage_runtime.load_plan import with_fields
 from ullage_runtime.native.writer import LibraryWriter
 from ullage_runtime.ranks import SingleRank
 from ullage_runtime.torch_writer import TorchWriter
@@ -122,7 +122,7 @@ class Floor:
         self._copies = copies
 
     def view(self, batch: ForwardBatch) -> ForwardBatch:
-        return with_attributes(batch, self._copies.views)
+        return with_fields(batch, self._copies.views)
 
     def _worked_out(self, batch: ForwardBatch) -> _Copies:
         case = self._case
