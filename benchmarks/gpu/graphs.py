@@ -24,6 +24,7 @@ import torch
 
 from ullage_demo.graph_engine import GraphEngine
 from ullage_demo.graph_worker import GraphWorker, capture_batch, graph_worker
+from ullage_demo.place import Place
 from ullage_demo.sizes import Sizes
 from ullage_generated.sglang import LiveBatch, Mode
 
@@ -68,7 +69,9 @@ def _medians(ways: Mapping[str, Way], calls: int, *, wait: bool) -> dict[str, fl
 def measured(worker: GraphWorker, requests: int) -> dict[str, object]:
     """One number of requests. SystemExit if the graph gives other tokens than the eager step."""
     live, graphs = decode_batch(requests), worker.graphs.graphs
-    engine = GraphEngine(worker.model, worker.pool, worker.table, worker.graphs)
+    engine = GraphEngine(
+        worker.model, worker.pool, worker.table, worker.attention, worker.graphs
+    )
     runner, eager = worker.runners.decode_graph, worker.runners.eager
     batch = runner.load(live)
     graph, others = graphs.graph_of(batch), cycle((batch, replace(batch)))
@@ -96,7 +99,7 @@ def main(arguments: Sequence[str]) -> int:
     if not torch.cuda.is_available():
         print("there is no CUDA device here", file=sys.stderr)
         return 2
-    worker = graph_worker(Sizes(max_running=64, buckets=BUCKETS), device="cuda")
+    worker = graph_worker(Sizes(max_running=64, buckets=BUCKETS), place=Place(device="cuda"))
     result = {
         "what": "a decode of the demo's model by a graph, and its forward without; medians",
         "date": datetime.now(UTC).date().isoformat(),

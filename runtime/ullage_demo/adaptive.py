@@ -19,6 +19,7 @@ from ullage_demo.setting import Demo, build_scheduler
 from ullage_demo.sizes import Sizes, Speculation
 from ullage_demo.speculation import Round, SpeculativeDecoder, verify_batch
 from ullage_demo.tree import ROOT, DraftTree
+from ullage_demo.student import agrees
 from ullage_demo.worker import Worker, draft_worker, target_worker
 from ullage_demo.workload import make_requests
 from ullage_generated.sglang import Mode
@@ -37,8 +38,8 @@ def adaptive(demo: Demo) -> Outcome:
     """A chain of drafts that is longer in one round and shorter in the next."""
     sizes = adaptive_sizes()
     requests = make_requests(demo.fewer, seed=6)
-    target = target_worker(sizes, device=demo.device, debug=demo.debug)
-    draft = draft_worker(target, sizes, DRAFT_NOISE, debug=demo.debug)
+    target = target_worker(sizes, place=demo.place, student=demo.student)
+    draft = draft_worker(target, sizes, DRAFT_NOISE)
     decoder = SpeculativeDecoder(target, EagleDrafter(draft), ADAPTIVE, cycle(TURNS))
     outputs = build_scheduler(requests, target.table, sizes).serve(decoder.run_step)
     verified = target.runner.statistics[Mode.ADAPTIVE_VERIFY].shapes
@@ -62,6 +63,7 @@ def adaptive(demo: Demo) -> Outcome:
             verified_the_chosen(decoder.rounds, verified),
             holds_the_longest(target.runner, draft.runner, sizes),
             refuses_another_length(target),
+            *agrees(target, draft),
         ),
     )
 

@@ -1,12 +1,15 @@
-"""Attention over the paged pool, as transformers calls it, and the plan that it follows.
+"""Attention over the paged pool, as transformers calls it, and the plans that it follows.
 
 One plan serves every layer of a forward. It is made from the padded batch alone, so a padded row
-that a runner fills badly is computed badly, and seen.
+that a runner fills badly is computed badly, and seen. Torch's plans stand here; other libraries
+make theirs from the same `Attention`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
@@ -27,27 +30,102 @@ class PaddingError(Exception):
     """A padded row was filled in a way that the model cannot compute with."""
 
 
-@dataclass(frozen=True, slots=True)
-class AttentionPlan:
-    """Where each padded token reads and writes.
+class AttentionPlan(Protocol):
+    """Where the tokens of one padded batch read and write.
 
-    `slots`, `visible`: [tokens, keys]; `out_cache_loc`: [tokens], None if nothing is written.
+    `out_cache_loc`: [tokens], None if nothing is written.
     """
+
+    @property
+    def pool(self) -> KVPool: ...
+
+    @property
+    def out_cache_loc(self) -> Tensor | None: ...
+
+    def attend(self, layer: int, query: Tensor, scaling: float | None) -> Tensor:
+        """Of `query` [tokens, heads, head_dim], the same shape and dtype."""
+
+
+class Attention(Protocol):
+    """Who plans.
+
+    `tree`: for draft and verify steps, which of the request's draft slots, those that follow
+    its `seq_lens`, each live token sees: bool [live tokens, draft slots]. Both raise PaddingError.
+    """
+
+    def plan(
+        self, batch: Batch, pool: KVPool, table: RequestTable, tree: Tensor | None
+    ) -> AttentionPlan: ...
+
+    def plan_graph(
+        self, batch: Batch, pool: KVPool, table: RequestTable, tree: Tensor | None
+    ) -> AttentionPlan:
+        """The same in storage that a graph goes on reading after its capture."""
+
+    @property
+    def storages(self) -> Iterable[Tensor]:
+        """That storage, where it is not the runner's."""
+
+
+@dataclass(frozen=True, slots=True)
+class TorchPlan:
+    """`slots`, `visible`: [tokens, keys]."""
 
     pool: KVPool
     slots: Tensor
     visible: Tensor
     out_cache_loc: Tensor | None
 
+    def attend(self, layer: int, query: Tensor, scaling: float | None) -> Tensor:
+        keys, values = self.pool.read(layer, self.slots)
+        attended = scaled_dot_product_attention(
+            query[:, :, None],
+            keys.transpose(1, 2),
+            values.transpose(1, 2),
+            attn_mask=self.visible[:, None, None],
+            scale=scaling,
+            enable_gqa=True,
+        )
+        return attended[:, :, 0]
+
+
+class TorchAttention:
+    """`rows`: tokens and keys of the largest plan of a graph, if there are graphs."""
+
+    def __init__(self, rows: tuple[int, int] = (0, 0), device: torch.device | str = "cpu") -> None:
+        self._slots = torch.zeros(rows, dtype=torch.int64, device=device)
+        self._visible = torch.zeros(rows, dtype=torch.bool, device=device)
+
+    def plan(
+        self, batch: Batch, pool: KVPool, table: RequestTable, tree: Tensor | None
+    ) -> TorchPlan:
+        return plan_attention(batch, pool, table, tree)
+
+    def plan_graph(
+        self, batch: Batch, pool: KVPool, table: RequestTable, tree: Tensor | None
+    ) -> TorchPlan:
+        return self.hold(plan_attention(batch, pool, table, tree))
+
+    def hold(self, plan: TorchPlan) -> TorchPlan:
+        """The same plan in this storage; its further keys are those that padding reads, unseen."""
+        tokens, keys = plan.slots.shape
+        slots, visible = self._slots[:tokens], self._visible[:tokens]
+        slots[:, :keys].copy_(plan.slots)
+        slots[:, keys:].zero_()
+        visible[:, :keys].copy_(plan.visible)
+        visible[:, keys:].zero_()
+        return TorchPlan(plan.pool, slots, visible, plan.out_cache_loc)
+
+    @property
+    def storages(self) -> Iterator[Tensor]:
+        yield self._slots
+        yield self._visible
+
 
 def plan_attention(
     batch: Batch, pool: KVPool, table: RequestTable, tree: Tensor | None = None
-) -> AttentionPlan:
-    """The plan for one padded batch.
-
-    `tree`: for draft and verify steps, which of the request's draft slots, those that follow
-    its `seq_lens`, each live token sees: bool [live tokens, draft slots]. Raises PaddingError.
-    """
+) -> TorchPlan:
+    """The plan for one padded batch. `tree`: see `Attention`. Raises PaddingError."""
     request_rows, lengths = _rows_of_tokens(batch)
     drafted = 0 if tree is None else tree.shape[1]
     keys = int(present(batch.seq_lens_cpu, "seq_lens_cpu").max()) + drafted
@@ -63,7 +141,7 @@ def plan_attention(
         raise PaddingError(
             f"A token of {batch.mode.name} sees no key; a padded length must be 1 or more."
         )
-    return AttentionPlan(
+    return TorchPlan(
         pool=pool,
         slots=table.req_to_token[request_rows, :keys],
         visible=visible,
@@ -125,16 +203,7 @@ def paged_attention(
         raise TypeError(f"{type(module).__name__} has no layer index.")
     if plan.out_cache_loc is not None:
         plan.pool.write(layer, plan.out_cache_loc, key[0].transpose(0, 1), value[0].transpose(0, 1))
-    keys, values = plan.pool.read(layer, plan.slots)
-    attended = scaled_dot_product_attention(
-        query[0].transpose(0, 1)[:, :, None],
-        keys.transpose(1, 2),
-        values.transpose(1, 2),
-        attn_mask=plan.visible[:, None, None],
-        scale=scaling,
-        enable_gqa=True,
-    )
-    return attended[:, :, 0][None], None
+    return plan.attend(layer, query[0].transpose(0, 1), scaling)[None], None
 
 
 AttentionInterface.register(PAGED_ATTENTION, paged_attention)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from transformers import LlamaForCausalLM
 
-from ullage_demo.attention import AttentionPlan, PaddingError, plan_attention
+from ullage_demo.attention import Attention, AttentionPlan, PaddingError
 from ullage_demo.paged_kv import KVPool, RequestTable
 from ullage_demo.seam import Batch, present
 from ullage_generated.sglang import LiveBatch
@@ -36,13 +36,14 @@ class LayerGroup:
 
 
 class StepEngine:
-    """Computes one step. `tree`: see `plan_attention`; `group`: None runs the whole model."""
+    """Computes one step. `tree`: see `Attention`; `group`: None runs the whole model."""
 
     def __init__(
         self,
         model: LlamaForCausalLM,
         pool: KVPool,
         table: RequestTable,
+        attention: Attention,
         *,
         tree: Tensor | None = None,
         group: LayerGroup | None = None,
@@ -50,6 +51,7 @@ class StepEngine:
         self._model = model
         self._pool = pool
         self._table = table
+        self._attention = attention
         self._tree = tree
         self._group = group
         self._plan: AttentionPlan | None = None
@@ -95,7 +97,7 @@ class StepEngine:
 
     def plan_attention(self, batch: Batch, /) -> None:
         """Raises PaddingError if a padded row is filled in a way that attention cannot take."""
-        self._plan = plan_attention(batch, self._pool, self._table, self._tree)
+        self._plan = self._attention.plan(batch, self._pool, self._table, self._tree)
 
     def drop_plan(self, _batch: Batch, /) -> None:
         self._plan = None

@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-import torch
 from torch import Tensor
 from transformers import LlamaForCausalLM
 
-from ullage_demo.attention import AttentionPlan
+from ullage_demo.attention import Attention
 from ullage_demo.engine import StepEngine
 from ullage_demo.paged_kv import KVPool, RequestTable
 from ullage_demo.seam import present
@@ -18,31 +17,11 @@ from ullage_generated.sglang import DecodeGraphTargetBatch, LiveBatch, Mode
 from ullage_runtime.graphs import GraphSet, Shape
 
 
-class StaticPlan:
-    """Storage for the plans of graphs, each of which goes on reading that of its capture."""
-
-    def __init__(self, tokens: int, keys: int, device: torch.device) -> None:
-        """Room for `tokens` padded tokens that see `keys` each, whatever a batch needs of it."""
-        self.slots = torch.zeros(tokens, keys, dtype=torch.int64, device=device)
-        self.visible = torch.zeros(tokens, keys, dtype=torch.bool, device=device)
-
-    def hold(self, plan: AttentionPlan) -> AttentionPlan:
-        """The same plan in this storage; its further keys are those that padding reads, unseen."""
-        tokens, keys = plan.slots.shape
-        slots, visible = self.slots[:tokens], self.visible[:tokens]
-        slots[:, :keys].copy_(plan.slots)
-        slots[:, keys:].zero_()
-        visible[:, :keys].copy_(plan.visible)
-        visible[:, keys:].zero_()
-        return AttentionPlan(plan.pool, slots, visible, plan.out_cache_loc)
-
-
 @dataclass(frozen=True, slots=True)
 class TargetGraphs:
-    """The graphs of one target, where their plans lie, and how often each was replayed."""
+    """The graphs of one target, and how often each was replayed."""
 
     graphs: GraphSet[DecodeGraphTargetBatch, Tensor]
-    plan: StaticPlan
     replays: Counter[Shape] = field(default_factory=Counter)
 
 
@@ -57,12 +36,13 @@ class GraphEngine(StepEngine):
         model: LlamaForCausalLM,
         pool: KVPool,
         table: RequestTable,
+        attention: Attention,
         target: TargetGraphs,
         *,
         tree: Tensor | None = None,
         fill_tails: Callable[[DecodeGraphTargetBatch], None] | None = None,
     ) -> None:
-        super().__init__(model, pool, table, tree=tree)
+        super().__init__(model, pool, table, attention, tree=tree)
         self._target = target
         self._fill_tails = fill_tails
 
@@ -73,8 +53,7 @@ class GraphEngine(StepEngine):
         yield from self._model.buffers()
         yield from self._pool.keys
         yield from self._pool.values
-        yield self._target.plan.slots
-        yield self._target.plan.visible
+        yield from self._attention.storages
 
     # Facts: what graphs are not captured for.
 
@@ -96,8 +75,7 @@ class GraphEngine(StepEngine):
         """Plan on the host, outside of the graph, as every replay does."""
         if self._fill_tails is not None:
             self._fill_tails(batch)
-        self.plan_attention(batch)
-        self._plan = self._target.plan.hold(self._planned)
+        self._plan = self._attention.plan_graph(batch, self._pool, self._table, self._tree)
 
     def capture(self, batch: DecodeGraphTargetBatch, /) -> None:
         """Capture the forward, over the plan of this batch; the replay that follows is its first.

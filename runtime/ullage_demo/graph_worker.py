@@ -14,15 +14,18 @@ from dataclasses import dataclass, field
 import torch
 from torch import Generator, Tensor
 
+from ullage_demo.attention import Attention, TorchAttention
 from ullage_demo.batches import integers
 from ullage_demo.engine import UnsupportedStepError
-from ullage_demo.graph_engine import GraphEngine, StaticPlan, TargetGraphs
+from ullage_demo.flashinfer_attention import FlashInferAttention
+from ullage_demo.graph_engine import GraphEngine, TargetGraphs
 from ullage_demo.measuring import LoadStatistics, Statistics
 from ullage_demo.model import VOCABULARY, build_target, route_through_pool
 from ullage_demo.paged_kv import Device
+from ullage_demo.place import CPU, AttentionLibrary, Place
 from ullage_demo.runners import GraphRunner, MeasuredRunners
 from ullage_demo.sizes import Sizes
-from ullage_demo.worker import Worker, build_pool, build_table
+from ullage_demo.worker import Worker, build_pool, build_table, taught
 from ullage_generated.sglang import (
     DecodeGraphTargetBatch,
     DecodeGraphTargetRegistry,
@@ -37,6 +40,10 @@ from ullage_runtime.graphs import GraphSet
 
 GARBAGE = (8, 64)
 """Lengths and positions that there are, so that whoever read them would be led astray."""
+
+
+GARBAGE_PERIOD = 1009
+"""It repeats after so many elements, a prime: workspaces are large, and drawing is slow."""
 
 
 @dataclass(slots=True)
@@ -56,7 +63,9 @@ class TailTrials:
                 low, high = 1, rows
             elif buffer is registry.out_cache_loc:
                 low, high = 1, slots
-            buffer.copy_(torch.randint(low, high, buffer.shape, generator=self.generator))
+            garbage = torch.randint(low, high, (GARBAGE_PERIOD,), generator=self.generator)
+            repeated = garbage.to(buffer.device).repeat(-(-buffer.numel() // GARBAGE_PERIOD))
+            buffer.copy_(repeated[: buffer.numel()].view(buffer.shape))
 
     def fill(self, batch: DecodeGraphTargetBatch) -> None:
         """Other tokens behind the live ones: of all tails, theirs alone may hold any value."""
@@ -72,7 +81,7 @@ class TailTrials:
             self.first = self.first or "; ".join(map(str, differences(one, other)))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GraphWorker(Worker):
     """`runner` is the eager one among `runners`; `trials` is what came of the tails."""
 
@@ -81,9 +90,9 @@ class GraphWorker(Worker):
     trials: TailTrials
 
     @torch.inference_mode()
-    def forward(self, live: LiveBatch, *, tree: Tensor | None = None) -> Tensor:
+    def compute(self, live: LiveBatch, tree: Tensor | None) -> Tensor:
         """Logits [live tokens, vocabulary], by whichever runner the generated choice names."""
-        engine = self._engine(tree)
+        engine = self._graph_engine(tree)
         runner, offer = self.runners.select(live, engine)
         if isinstance(runner, EagerTargetRunner):
             return runner.execute(live, engine, pad=offer)
@@ -106,14 +115,20 @@ class GraphWorker(Worker):
     @torch.inference_mode()
     def capture(self, width: int) -> None:
         """Capture a graph for each bucket, if that is not done; `width`: tokens of a request."""
-        engine, device = self._engine(None), self.table.device
+        engine, device = self._graph_engine(None), self.table.device
         lives = [capture_batch(bucket, width, device) for bucket in self.buckets]
         runner = self.runners.decode_graph
         self.graphs.graphs.capture_all(runner, lives, engine, reads=engine.storages)
 
-    def _engine(self, tree: Tensor | None) -> GraphEngine:
+    def _graph_engine(self, tree: Tensor | None) -> GraphEngine:
         return GraphEngine(
-            self.model, self.pool, self.table, self.graphs, tree=tree, fill_tails=self.trials.fill
+            self.model,
+            self.pool,
+            self.table,
+            self.attention,
+            self.graphs,
+            tree=tree,
+            fill_tails=self.trials.fill,
         )
 
     def _replay(
@@ -122,11 +137,11 @@ class GraphWorker(Worker):
         if not runner.debug.poison:  # which poisons the same slots, and guards those of others
             rows, slots = self.table.req_to_token.shape[0], self.pool.keys[0].shape[0]
             self.trials.scramble(runner.registry, rows, slots)
-        return runner.execute(live, self._engine(tree), pad=offer)
+        return runner.execute(live, self._graph_engine(tree), pad=offer)
 
     def _compare_with_eager(self, live: LiveBatch, output: Tensor, tree: Tensor | None) -> None:
         eager = self.runners.eager
-        expected = eager.execute(live, self._engine(tree), pad=False)
+        expected = eager.execute(live, self._graph_engine(tree), pad=False)
         require_same_outputs(live.mode.value, output, expected, eager.debug, place="the demo")
 
 
@@ -157,17 +172,26 @@ def capture_batch(requests: int, width: int, device: Device) -> LiveBatch:
     )
 
 
-def graph_worker(sizes: Sizes, *, device: Device = "cpu", debug: bool = False) -> GraphWorker:
-    """A fresh target, warmed up, with a graph for each of the buckets."""
-    served = route_through_pool(build_target(device=device))
-    runners = MeasuredRunners(sizes, device=device, debug=debug)
+def graph_worker(
+    sizes: Sizes, *, place: Place = CPU, student: Place | None = None
+) -> GraphWorker:
+    """A fresh target, warmed up, with a graph for each of the buckets.
+
+    `student`: where another one replays each batch, see `Worker`.
+    """
+    served = route_through_pool(build_target(place.head_dim, device=place.device))
+    runners = MeasuredRunners(sizes, place)
+    pool = build_pool(served, sizes.pool_slots, place)
     worker = GraphWorker(
+        place=place,
         model=served,
-        pool=build_pool(served, sizes.pool_slots),
-        table=build_table(sizes, device),
+        pool=pool,
+        table=build_table(sizes, place),
         runner=runners.eager,
+        attention=_build_attention(runners, sizes, place),
+        student=taught(pool, graph_worker(sizes, place=student)) if student else None,
         runners=runners,
-        graphs=_no_graphs(runners.decode_graph, sizes),
+        graphs=TargetGraphs(GraphSet(GraphPool(place.device), debug=runners.decode_graph.debug)),
         trials=TailTrials(),
     )
     worker.warm_up()
@@ -175,8 +199,9 @@ def graph_worker(sizes: Sizes, *, device: Device = "cpu", debug: bool = False) -
     return worker
 
 
-def _no_graphs(runner: GraphRunner, sizes: Sizes) -> TargetGraphs:
-    """Where graphs of the runner will be, and room for a plan of the largest of them."""
-    device = runner.registry.input_ids.device
-    plan = StaticPlan(runner.capacities.tokens, sizes.row_width, device)
-    return TargetGraphs(GraphSet(GraphPool(device), debug=runner.debug), plan)
+def _build_attention(runners: MeasuredRunners, sizes: Sizes, place: Place) -> Attention:
+    """Plans of eager batches and of graphs."""
+    if place.library is AttentionLibrary.FLASHINFER:
+        return FlashInferAttention(runners.config, place.head_dim)
+    largest = runners.decode_graph.capacities.tokens, sizes.row_width
+    return TorchAttention(largest, place.device)

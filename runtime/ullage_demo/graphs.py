@@ -16,6 +16,7 @@ from ullage_demo.schedule import Request, Step
 from ullage_demo.setting import Demo, build_scheduler
 from ullage_demo.sizes import Sizes, Speculation
 from ullage_demo.speculation import SpeculativeDecoder
+from ullage_demo.student import agrees
 from ullage_demo.worker import Worker, draft_worker, target_worker
 from ullage_demo.workload import make_requests
 from ullage_generated.sglang import Mode
@@ -57,10 +58,10 @@ def _serve(
 ) -> Outcome:
     """Serve by graphs, then once more eagerly and without padding."""
     sizes = replace(sizes, alignment=demo.alignment)
-    worker = graph_worker(sizes, device=demo.device, debug=demo.debug)
+    worker = graph_worker(sizes, place=demo.place, student=demo.student)
     outputs = serve(worker, sizes, requests)
     unpadded = replace(sizes, buckets=(), alignment=1)
-    eager = serve(target_worker(unpadded, device=demo.device), unpadded, requests)
+    eager = serve(target_worker(unpadded, place=demo.place), unpadded, requests)
     graphs = worker.graphs
     return Outcome(
         rows=_rows(name, worker),
@@ -71,6 +72,7 @@ def _serve(
             captured_in_turn(graphs.graphs.shapes, graphs.replays, worker.buckets),
             falls_back(worker.runners, modes[0], worker.buckets),
             ignores_tails(worker.trials),
+            *agrees(worker),
         ),
     )
 

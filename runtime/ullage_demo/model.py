@@ -13,6 +13,8 @@ from ullage_demo.paged_kv import Device
 
 VOCABULARY = 384
 HIDDEN_SIZE = 64
+QUERY_HEADS = 4
+KEY_HEADS = 2
 MASK_TOKEN = VOCABULARY - 1
 """Stands for what a diffusion block does not know yet; no prompt holds it."""
 
@@ -20,7 +22,9 @@ INITIALIZER_RANGE = 0.2
 """Wide on purpose: with the default of 0.02 the greedy continuation repeats one token."""
 
 
-def build_target(seed: int = 0, *, device: Device = "cpu") -> LlamaForCausalLM:
+def build_target(
+    head_dim: int = 16, *, seed: int = 0, device: Device = "cpu"
+) -> LlamaForCausalLM:
     """The served model in fp32: grouped-query attention and untied embeddings.
 
     Its weights are the same on every device.
@@ -30,9 +34,9 @@ def build_target(seed: int = 0, *, device: Device = "cpu") -> LlamaForCausalLM:
         hidden_size=HIDDEN_SIZE,
         intermediate_size=128,
         num_hidden_layers=3,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=16,
+        num_attention_heads=QUERY_HEADS,
+        num_key_value_heads=KEY_HEADS,
+        head_dim=head_dim,
         max_position_embeddings=1024,
         tie_word_embeddings=False,
         initializer_range=INITIALIZER_RANGE,

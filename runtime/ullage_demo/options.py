@@ -21,24 +21,34 @@ MODES: Mapping[str, str] = {
 
 DEVICES = ("cpu", "cuda")
 
+LIBRARIES = ("torch", "flashinfer")
+"""Whose kernels attend."""
+
 FEWEST_REQUESTS = 8
 """With fewer, some mode may not come up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`mode`: the only one to serve, None for all; `requests`: of the plain one."""
+    """`mode`: the only one to serve, None for all; `requests`: of the plain one.
+
+    `attention`: whose kernels attend, one of LIBRARIES.
+    """
 
     mode: str | None
     requests: int
     device: str
+    attention: str
     debug: bool
 
 
 def parse(arguments: Sequence[str] | None, program: str) -> Options:
     """The options of `python -m ullage_demo` and `ullage demo`. SystemExit (2) if one is wrong."""
-    given = _parser(program).parse_args(arguments)
-    return Options(given.mode, given.requests, given.device, given.debug)
+    parser = _parser(program)
+    given = parser.parse_args(arguments)
+    if given.attention == "flashinfer" and given.device != "cuda":
+        parser.error("--attention flashinfer takes --device cuda")
+    return Options(given.mode, given.requests, given.device, given.attention, given.debug)
 
 
 def _parser(program: str) -> argparse.ArgumentParser:
@@ -65,6 +75,12 @@ def _parser(program: str) -> argparse.ArgumentParser:
         type=device_name,
         default="cpu",
         help="where to serve, cpu or cuda (default cpu); what is expected comes from the CPU",
+    )
+    parser.add_argument(
+        "--attention",
+        choices=LIBRARIES,
+        default="torch",
+        help="whose kernels attend (default torch); flashinfer follows the CPU step by step",
     )
     parser.add_argument(
         "--debug",

@@ -17,19 +17,30 @@ class CacheFullError(Exception):
 
 
 class KVPool:
-    """Keys and values of one model: [slots, kv_heads, head_dim] for each layer."""
+    """Keys and values of one model: [slots, kv_heads, head_dim] for each layer.
+
+    `twin`: a pool of another engine that serves the same sequences in the same slots.
+    """
 
     def __init__(
-        self, layers: int, slots: int, kv_heads: int, head_dim: int, *, device: Device = "cpu"
+        self,
+        layers: int,
+        slots: int,
+        kv_heads: int,
+        head_dim: int,
+        *,
+        dtype: torch.dtype = torch.float32,
+        device: Device = "cpu",
     ) -> None:
         shape = (slots, kv_heads, head_dim)
-        self.keys = [torch.zeros(shape, device=device) for _ in range(layers)]
-        self.values = [torch.zeros(shape, device=device) for _ in range(layers)]
+        self.keys = [torch.zeros(shape, dtype=dtype, device=device) for _ in range(layers)]
+        self.values = [torch.zeros(shape, dtype=dtype, device=device) for _ in range(layers)]
+        self.twin: KVPool | None = None
 
     def write(self, layer: int, slots: Tensor, keys: Tensor, values: Tensor) -> None:
         """Store `keys` and `values` [tokens, kv_heads, head_dim] at `slots` [tokens]."""
-        self.keys[layer][slots] = keys
-        self.values[layer][slots] = values
+        self.keys[layer][slots] = keys.to(self.keys[layer].dtype)
+        self.values[layer][slots] = values.to(self.values[layer].dtype)
 
     def read(self, layer: int, slots: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values at `slots`, each [*slots.shape, kv_heads, head_dim]."""
@@ -39,6 +50,9 @@ class KVPool:
         """Copy slots [n] onto others in every layer; the two may overlap."""
         for stored in (*self.keys, *self.values):
             stored[targets] = stored[sources]
+        if self.twin is not None:
+            device = self.twin.keys[0].device
+            self.twin.move(sources.to(device), targets.to(device))
 
 
 class RequestTable:
@@ -100,6 +114,17 @@ class RequestTable:
     def pages(self, row: int) -> tuple[int, ...]:
         """The row's pages, in the order of its positions."""
         return tuple(self._pages[row])
+
+    def keys(self, rows: Tensor, counts: Tensor, total: int) -> Tensor:
+        """The first `counts` slots of each of the `rows`, one behind the other: int32 [total].
+
+        `rows`, `counts`: [requests] on the table's device; `total`: their sum, known on the host.
+        """
+        requests = torch.arange(rows.shape[0], device=self.device)
+        owners = torch.repeat_interleave(requests, counts, output_size=total)
+        starts = counts.cumsum(0) - counts
+        columns = torch.arange(total, device=self.device) - starts[owners]
+        return self.req_to_token[rows[owners], columns].to(torch.int32)
 
     def slots(self, row: int, start: int, stop: int) -> Tensor:
         """Slots of positions [start, stop) of a row."""

@@ -6,11 +6,13 @@ import time
 from enum import Enum
 
 from ullage_demo.measuring import LoadStatistics, Statistics
-from ullage_demo.model import HIDDEN_SIZE, VOCABULARY
+from ullage_demo.model import HIDDEN_SIZE, KEY_HEADS, QUERY_HEADS, VOCABULARY
 from ullage_demo.paged_kv import Device
+from ullage_demo.place import CPU, AttentionLibrary, Place
 from ullage_demo.sizes import Sizes, Speculation
 from ullage_generated.sglang import (
     Arenas,
+    AttentionBackend,
     Config,
     DecodeGraphTargetBatch,
     DecodeGraphTargetRunner,
@@ -101,18 +103,18 @@ Runner = TargetRunner | DraftRunner
 def build_runner(
     role: Role,
     sizes: Sizes,
+    place: Place = CPU,
     *,
-    device: Device = "cpu",
     ranks: Ranks | None = None,
-    debug: bool = False,
 ) -> Runner:
     """The runner of one model. ConfigurationError if the engine could not have these sizes.
 
-    `ranks` are kept in step by MLP-sync; `debug`: poison, guards and comparisons, see
-    DebugOptions.
+    `ranks` are kept in step by MLP-sync; where the place is one to debug, buffers are poisoned
+    and steps compared, see DebugOptions.
     """
     make = TargetRunner if role is Role.TARGET else DraftRunner
-    return make(build_config(sizes), ranks or SingleRank(), device=device, debug=debug)
+    config = build_config(sizes, place)
+    return make(config, ranks or SingleRank(), device=place.device, debug=place.debug)
 
 
 class MeasuredRunners(TargetRunners):
@@ -124,16 +126,18 @@ class MeasuredRunners(TargetRunners):
     decode_graph: GraphRunner
     eager: TargetRunner
 
-    def __init__(self, sizes: Sizes, *, device: Device = "cpu", debug: bool = False) -> None:
-        config, ranks = build_config(sizes), SingleRank()
+    def __init__(self, sizes: Sizes, place: Place = CPU) -> None:
+        config, ranks = build_config(sizes, place), SingleRank()
+        device, debug = place.device, place.debug
         arenas = Arenas.allocate(config, device=device, debug=debug)
         super().__init__(config, ranks, device=device, debug=debug, arenas=arenas)
         self.decode_graph = GraphRunner(config, ranks, device=device, debug=debug, arenas=arenas)
         self.eager = TargetRunner(config, ranks, device=device, debug=debug, arenas=arenas)
 
 
-def build_config(sizes: Sizes) -> Config:
+def build_config(sizes: Sizes, place: Place = CPU) -> Config:
     """What the server arguments of an engine of these sizes would resolve to."""
+    by_flashinfer = place.library is AttentionLibrary.FLASHINFER
     speculation, spread = sizes.speculation, sizes.ranks * sizes.alignment > 1
     return Config.of(
         max_running_requests=sizes.max_running,
@@ -146,6 +150,10 @@ def build_config(sizes: Sizes) -> Config:
         page_size=sizes.page_size,
         vocab_size=VOCABULARY,
         hidden_size=HIDDEN_SIZE,
+        attention_backend=AttentionBackend.FLASHINFER if by_flashinfer else AttentionBackend.OTHER,
+        attention_heads=QUERY_HEADS,
+        key_heads=KEY_HEADS,
+        value_head_size=place.head_dim,
         tp_size=sizes.ranks * sizes.alignment,
         attn_dp_size=sizes.ranks,
         enable_dp_attention=spread,

@@ -9,7 +9,6 @@ from ullage_demo.batches import Window, window_batch
 from ullage_demo.block_diffusion import BlockDecoder, Denoising, denoise_densely
 from ullage_demo.checks import (
     Check,
-    Reference,
     accepts_some,
     equals_generate,
     equals_schedule,
@@ -27,6 +26,7 @@ from ullage_demo.schedule import Request, Step
 from ullage_demo.setting import Demo, build_scheduler
 from ullage_demo.sizes import Sizes, Speculation
 from ullage_demo.speculation import SpeculativeDecoder
+from ullage_demo.student import agrees
 from ullage_demo.worker import Worker, draft_worker, target_worker
 from ullage_demo.workload import make_requests
 from ullage_generated.sglang import Mode
@@ -44,7 +44,7 @@ def plain(demo: Demo) -> Outcome:
     """Continuous batching with chunked and mixed prefill, and a pause in which nobody waits."""
     sizes = Sizes(mixes=True, alignment=demo.alignment)
     requests = make_requests(demo.requests, seed=5, pause_before_last=30 + 3 * demo.requests)
-    worker = target_worker(sizes, device=demo.device, debug=demo.debug)
+    worker = target_worker(sizes, place=demo.place, student=demo.student)
     scheduler = build_scheduler(requests, worker.table, sizes)
     outputs = scheduler.serve(lambda step: run_step(worker, step))
     return Outcome(
@@ -54,7 +54,8 @@ def plain(demo: Demo) -> Outcome:
             saw_modes(worker.runner.statistics, (Mode.EXTEND, Mode.MIXED, Mode.DECODE, Mode.IDLE)),
             varies(demo.reference, requests),
             stands_alone(demo.reference.model, worker.model),
-            notices_a_corrupted_page(demo.reference, requests[0]),
+            notices_a_corrupted_page(demo, requests[0]),
+            *agrees(worker),
         ),
     )
 
@@ -66,7 +67,7 @@ def split(demo: Demo) -> Outcome:
     """
     sizes = Sizes(splits=True)
     requests = make_requests(demo.fewer, seed=7)
-    worker = target_worker(sizes, device=demo.device, debug=demo.debug)
+    worker = target_worker(sizes, place=demo.place, student=demo.student)
     scheduler = build_scheduler(requests, worker.table, sizes)
     outputs = scheduler.serve(SplitPrefill(worker, scheduler, layers_at_once=1).run_step)
     return Outcome(
@@ -74,6 +75,7 @@ def split(demo: Demo) -> Outcome:
         checks=(
             equals_generate(demo.reference, requests, outputs),
             saw_modes(worker.runner.statistics, (Mode.SPLIT_PREFILL, Mode.DECODE)),
+            *agrees(worker),
         ),
     )
 
@@ -102,7 +104,7 @@ def diffusion(demo: Demo) -> Outcome:
         alignment=demo.alignment,
     )
     requests = make_requests(demo.fewer, seed=9)
-    worker = target_worker(sizes, device=demo.device, debug=demo.debug)
+    worker = target_worker(sizes, place=demo.place, student=demo.student)
     outputs = BlockDecoder(worker, DENOISING, sizes.max_running).serve(requests)
     expected = [denoise_densely(demo.reference.model, request, DENOISING) for request in requests]
     return Outcome(
@@ -110,6 +112,7 @@ def diffusion(demo: Demo) -> Outcome:
         checks=(
             equals_schedule(expected, outputs),
             saw_modes(worker.runner.statistics, (Mode.DLLM_EXTEND,)),
+            *agrees(worker),
         ),
     )
 
@@ -130,8 +133,8 @@ SCENARIOS: Mapping[str, Callable[[Demo], Outcome]] = {
 def _speculative(demo: Demo, name: str, speculation: Speculation) -> Outcome:
     sizes = Sizes(speculation=speculation, max_running=6, alignment=demo.alignment)
     requests = make_requests(demo.fewer, seed=6)
-    target = target_worker(sizes, device=demo.device, debug=demo.debug)
-    draft = draft_worker(target, sizes, DRAFT_NOISE, debug=demo.debug)
+    target = target_worker(sizes, place=demo.place, student=demo.student)
+    draft = draft_worker(target, sizes, DRAFT_NOISE)
     drafter = (FrozenKVDrafter if speculation.frozen_kv else EagleDrafter)(draft)
     decoder = SpeculativeDecoder(target, drafter, speculation)
     outputs = build_scheduler(requests, target.table, sizes).serve(decoder.run_step)
@@ -146,14 +149,15 @@ def _speculative(demo: Demo, name: str, speculation: Speculation) -> Outcome:
             equals_generate(demo.reference, requests, outputs),
             accepts_some(decoder.acceptance.rate),
             saw_modes(seen, modes),
+            *agrees(target, draft),
         ),
     )
 
 
-def notices_a_corrupted_page(reference: Reference, request: Request) -> Check:
+def notices_a_corrupted_page(demo: Demo, request: Request) -> Check:
     """A damaged page of the pool changes the tokens, so equality could have failed."""
     sizes = Sizes(max_running=2)
-    worker = target_worker(sizes)
+    worker = target_worker(sizes, place=demo.place)
     scheduler = build_scheduler([request], worker.table, sizes)
 
     def run_then_damage(step: Step) -> None:
@@ -162,7 +166,7 @@ def notices_a_corrupted_page(reference: Reference, request: Request) -> Check:
             damage_page(worker, worker.table.pages(step.sequences[0].row)[0])
 
     (output,) = scheduler.serve(run_then_damage)
-    expected = reference.continuation(request).tokens
+    expected = demo.reference.continuation(request).tokens
     changed = sum(ours != theirs for ours, theirs in zip(output, expected, strict=True))
     return Check(
         "a corrupted page changes tokens",

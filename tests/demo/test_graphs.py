@@ -12,9 +12,9 @@ import torch
 import yaml
 from torch import Tensor
 
-from ullage_demo.attention import AttentionPlan
+from ullage_demo.attention import AttentionPlan, TorchAttention, TorchPlan
 from ullage_demo.batches import Window, window_batch
-from ullage_demo.graph_engine import GraphEngine, StaticPlan
+from ullage_demo.graph_engine import GraphEngine
 from ullage_demo.graph_worker import GraphWorker, TailTrials, graph_worker, unmeasured
 from ullage_demo.graphs import captured_in_turn, equals_eager, falls_back, ignores_tails
 from ullage_demo.schedule import Request, RunningSequence
@@ -95,14 +95,14 @@ def test_a_batch_with_embeddings_is_left_to_the_eager_runner(worker: GraphWorker
 def test_a_replay_gives_what_the_unpadded_forward_gives(requests: int) -> None:
     worker = graph_worker(SIZES)
     live = decode_batch(worker, requests)
-    expected = worker.runners.eager.execute(live, worker._engine(None), pad=False)
+    expected = worker.runners.eager.execute(live, worker._graph_engine(None), pad=False)
     torch.testing.assert_close(worker.forward(live), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_a_padded_verify_gives_what_the_unpadded_one_gives() -> None:
     worker = graph_worker(TREES)
     live, tree = padded_tree(worker)
-    expected = worker.runners.eager.execute(live, worker._engine(tree), pad=False)
+    expected = worker.runners.eager.execute(live, worker._graph_engine(tree), pad=False)
     torch.testing.assert_close(worker.forward(live, tree=tree), expected, rtol=1e-4, atol=1e-4)
     assert worker.runners.decode_graph.statistics[Mode.TARGET_VERIFY].shapes == [(3, 12)]
     assert (worker.trials.padded, worker.trials.different) == (1, 0)
@@ -135,7 +135,7 @@ def test_both_runners_write_to_the_same_addresses(worker: GraphWorker) -> None:
 @torch.inference_mode()
 def test_a_replay_reads_where_its_graph_was_captured(worker: GraphWorker) -> None:
     live = decode_batch(worker, 2)
-    engine = worker._engine(None)
+    engine = worker._graph_engine(None)
     batch = worker.runners.decode_graph.load(live)
     engine.plan_replay(batch)
     moved = replace(batch, positions=present(batch.positions, "positions").clone())
@@ -145,21 +145,22 @@ def test_a_replay_reads_where_its_graph_was_captured(worker: GraphWorker) -> Non
 
 
 def test_a_plan_is_held_at_one_address_and_sees_nothing_else(worker: GraphWorker) -> None:
-    static = StaticPlan(5, 6, torch.device("cpu"))
-    static.slots.fill_(9)
-    static.visible.fill_(True)
-    plan = AttentionPlan(worker.pool, torch.ones(2, 4), torch.ones(2, 4, dtype=torch.bool), None)
+    static = TorchAttention((5, 6))
+    slots, visible = static.storages
+    slots.fill_(9)
+    visible.fill_(True)
+    plan = TorchPlan(worker.pool, torch.ones(2, 4), torch.ones(2, 4, dtype=torch.bool), None)
     held = static.hold(plan)
     assert held.slots.tolist() == [[1, 1, 1, 1, 0, 0]] * 2
     assert held.visible.tolist() == [[True] * 4 + [False] * 2] * 2
-    assert held.slots.data_ptr() == static.slots.data_ptr()
-    assert held.visible.data_ptr() == static.visible.data_ptr()
+    assert held.slots.data_ptr() == slots.data_ptr()
+    assert held.visible.data_ptr() == visible.data_ptr()
 
 
 def test_a_shape_that_was_not_captured_is_refused(worker: GraphWorker) -> None:
     live = decode_batch(worker, 3)
     with pytest.raises(GraphError, match="of 3 requests, 3 tokens"):
-        worker.runners.decode_graph.execute(live, worker._engine(None), pad=False)
+        worker.runners.decode_graph.execute(live, worker._graph_engine(None), pad=False)
 
 
 def test_a_capture_is_of_the_buckets_of_the_configuration(worker: GraphWorker) -> None:
@@ -310,7 +311,7 @@ def test_a_run_that_never_falls_back_is_seen(
 
 def test_a_small_batch_that_ran_eagerly_is_seen(worker: GraphWorker) -> None:
     live = decode_batch(worker, 3)
-    worker.runners.eager.execute(live, worker._engine(None))
+    worker.runners.eager.execute(live, worker._graph_engine(None))
     assert not falls_back(worker.runners, Mode.DECODE, SIZES.buckets).passed
 
 

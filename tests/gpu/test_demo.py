@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from ullage_demo.options import MODES
+from ullage_demo.place import Place
 from ullage_demo.scenarios import SCENARIOS
 from ullage_demo.setting import Demo, build_demo
 
 
 @pytest.fixture(scope="module")
 def demo() -> Demo:
-    return build_demo(8, device="cuda")
+    return build_demo(8, place=Place(device="cuda"))
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -22,5 +23,5 @@ def test_a_device_serves_the_tokens_of_the_reference(demo: Demo, mode: str) -> N
 
 @pytest.mark.parametrize("mode", ["graph", "graph_verify"])
 def test_replays_on_a_device_equal_the_forward_and_the_unpadded_step(mode: str) -> None:
-    outcome = SCENARIOS[mode](build_demo(8, device="cuda", debug=True))
+    outcome = SCENARIOS[mode](build_demo(8, place=Place(device="cuda", debug=True)))
     assert [check for check in outcome.checks if not check.passed] == []

@@ -18,7 +18,13 @@ from ullage.plan.model import Plan
 
 DATA = ROOT / "tests" / "data" / "sglang_memory.json"
 
-UNAVOIDABLE = ("graph_logits", "draft_logits", "layer_logits", "flashinfer_workspace")
+UNAVOIDABLE = (
+    "graph_logits",
+    "draft_logits",
+    "layer_logits",
+    "flashinfer_workspace",
+    "flashinfer_graph_workspace",
+)
 """Logits outputs and what a vendor's kernels work in: no plan makes these smaller."""
 
 

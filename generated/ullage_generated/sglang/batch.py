@@ -768,10 +768,12 @@ class DecodeGraphTargetBatch(LoadedBatch):
     or whose source is absent, is None.
     """
 
-    # specs/sglang/backends/flashinfer.yaml:67
-    flashinfer_workspace: Tensor | None = None
-    """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; only where
-    has_flashinfer.
+    # specs/sglang/backends/flashinfer.yaml:87
+    flashinfer_graph_workspace: Tensor | None = None
+    """[flashinfer_workspace_bytes if enable_deterministic_inference else
+    max(flashinfer_split_blocks, cdiv(tokens * (attention_heads // key_heads), 128) +
+    (requests - 1)) * flashinfer_block_bytes], uint8: the same in a graph, whose blocks have
+    to do for any queries of its rows; only where has_flashinfer.
     """
     # specs/sglang/backends/prepared.yaml:3
     graph_input_embeds: Tensor | None = None
@@ -902,44 +904,44 @@ class DecodeGraphTargetBatch(LoadedBatch):
     # specs/sglang/backends/dsa.yaml:23
     dsa_kv_indices: Tensor | None = None
     """[requests, dsa_index_topk], int32: slots of the selected keys; only where has_dsa and hip."""
-    # specs/sglang/backends/flashinfer.yaml:16
+    # specs/sglang/backends/flashinfer.yaml:30
     flashinfer_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:19
+    # specs/sglang/backends/flashinfer.yaml:33
     flashinfer_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:21
+    # specs/sglang/backends/flashinfer.yaml:35
     flashinfer_last_page_len: Tensor | None = None
     """[requests], int32: keys on its last page; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:23
+    # specs/sglang/backends/flashinfer.yaml:37
     flashinfer_second_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
     where has_flashinfer and has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:26
+    # specs/sglang/backends/flashinfer.yaml:40
     flashinfer_second_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer and
     has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:35
+    # specs/sglang/backends/flashinfer.yaml:49
     flashinfer_kv_indices: Tensor | None = None
     """[requests, sequence_limit], int32: slots of all keys, those of one request behind those of
     another; only where has_flashinfer.
     """
-    # specs/sglang/backends/flashinfer.yaml:38
+    # specs/sglang/backends/flashinfer.yaml:52
     flashinfer_second_kv_indices: Tensor | None = None
     """[requests, sequence_limit], int32: the same for the second wrapper; only where
     has_flashinfer and has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:41
+    # specs/sglang/backends/flashinfer.yaml:55
     flashinfer_window_cache_loc: Tensor | None = None
     """[tokens], int64: slots to write in the pool of layers with a window; only where
     has_flashinfer and has_window.
     """
-    # specs/sglang/backends/flashinfer.yaml:45
+    # specs/sglang/backends/flashinfer.yaml:59
     flashinfer_mask_indptr: Tensor | None = None
     """[requests + 1], int32: where the mask of each request begins; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:48
+    # specs/sglang/backends/flashinfer.yaml:62
     flashinfer_custom_mask: Tensor | None = None
     """[tokens, context_length], uint8: which keys each token sees; only where has_flashinfer."""
     # specs/sglang/backends/hybrid_linear.yaml:8
@@ -1119,10 +1121,12 @@ class DflashGraphDraftBatch(LoadedBatch):
     or whose source is absent, is None.
     """
 
-    # specs/sglang/backends/flashinfer.yaml:67
-    flashinfer_workspace: Tensor | None = None
-    """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; only where
-    has_flashinfer.
+    # specs/sglang/backends/flashinfer.yaml:87
+    flashinfer_graph_workspace: Tensor | None = None
+    """[flashinfer_workspace_bytes if enable_deterministic_inference else
+    max(flashinfer_split_blocks, cdiv(tokens * (attention_heads // key_heads), 128) +
+    (requests - 1)) * flashinfer_block_bytes], uint8: the same in a graph, whose blocks have
+    to do for any queries of its rows; only where has_flashinfer.
     """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None = None
@@ -1207,44 +1211,44 @@ class DflashGraphDraftBatch(LoadedBatch):
     """[1], int32: rows that are real, or those of them that this rank routes; expert routing
     skips the rest; only where counts_real_tokens.
     """
-    # specs/sglang/backends/flashinfer.yaml:16
+    # specs/sglang/backends/flashinfer.yaml:30
     flashinfer_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:19
+    # specs/sglang/backends/flashinfer.yaml:33
     flashinfer_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:21
+    # specs/sglang/backends/flashinfer.yaml:35
     flashinfer_last_page_len: Tensor | None = None
     """[requests], int32: keys on its last page; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:23
+    # specs/sglang/backends/flashinfer.yaml:37
     flashinfer_second_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
     where has_flashinfer and has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:26
+    # specs/sglang/backends/flashinfer.yaml:40
     flashinfer_second_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer and
     has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:35
+    # specs/sglang/backends/flashinfer.yaml:49
     flashinfer_kv_indices: Tensor | None = None
     """[requests, sequence_limit], int32: slots of all keys, those of one request behind those of
     another; only where has_flashinfer.
     """
-    # specs/sglang/backends/flashinfer.yaml:38
+    # specs/sglang/backends/flashinfer.yaml:52
     flashinfer_second_kv_indices: Tensor | None = None
     """[requests, sequence_limit], int32: the same for the second wrapper; only where
     has_flashinfer and has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:41
+    # specs/sglang/backends/flashinfer.yaml:55
     flashinfer_window_cache_loc: Tensor | None = None
     """[tokens], int64: slots to write in the pool of layers with a window; only where
     has_flashinfer and has_window.
     """
-    # specs/sglang/backends/flashinfer.yaml:45
+    # specs/sglang/backends/flashinfer.yaml:59
     flashinfer_mask_indptr: Tensor | None = None
     """[requests + 1], int32: where the mask of each request begins; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:48
+    # specs/sglang/backends/flashinfer.yaml:62
     flashinfer_custom_mask: Tensor | None = None
     """[tokens, context_length], uint8: which keys each token sees; only where has_flashinfer."""
     # specs/sglang/backends/mla.yaml:19
@@ -1413,10 +1417,12 @@ class DraftExtendGraphDraftBatch(LoadedBatch):
     or whose source is absent, is None.
     """
 
-    # specs/sglang/backends/flashinfer.yaml:67
-    flashinfer_workspace: Tensor | None = None
-    """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; only where
-    has_flashinfer.
+    # specs/sglang/backends/flashinfer.yaml:87
+    flashinfer_graph_workspace: Tensor | None = None
+    """[flashinfer_workspace_bytes if enable_deterministic_inference else
+    max(flashinfer_split_blocks, cdiv(tokens * (attention_heads // key_heads), 128) +
+    (requests - 1)) * flashinfer_block_bytes], uint8: the same in a graph, whose blocks have
+    to do for any queries of its rows; only where has_flashinfer.
     """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None = None
@@ -1499,44 +1505,44 @@ class DraftExtendGraphDraftBatch(LoadedBatch):
     # specs/sglang/backends/dsa.yaml:23
     dsa_kv_indices: Tensor | None = None
     """[requests, dsa_index_topk], int32: slots of the selected keys; only where has_dsa and hip."""
-    # specs/sglang/backends/flashinfer.yaml:16
+    # specs/sglang/backends/flashinfer.yaml:30
     flashinfer_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:19
+    # specs/sglang/backends/flashinfer.yaml:33
     flashinfer_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:21
+    # specs/sglang/backends/flashinfer.yaml:35
     flashinfer_last_page_len: Tensor | None = None
     """[requests], int32: keys on its last page; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:23
+    # specs/sglang/backends/flashinfer.yaml:37
     flashinfer_second_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
     where has_flashinfer and has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:26
+    # specs/sglang/backends/flashinfer.yaml:40
     flashinfer_second_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer and
     has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:35
+    # specs/sglang/backends/flashinfer.yaml:49
     flashinfer_kv_indices: Tensor | None = None
     """[requests, sequence_limit], int32: slots of all keys, those of one request behind those of
     another; only where has_flashinfer.
     """
-    # specs/sglang/backends/flashinfer.yaml:38
+    # specs/sglang/backends/flashinfer.yaml:52
     flashinfer_second_kv_indices: Tensor | None = None
     """[requests, sequence_limit], int32: the same for the second wrapper; only where
     has_flashinfer and has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:41
+    # specs/sglang/backends/flashinfer.yaml:55
     flashinfer_window_cache_loc: Tensor | None = None
     """[tokens], int64: slots to write in the pool of layers with a window; only where
     has_flashinfer and has_window.
     """
-    # specs/sglang/backends/flashinfer.yaml:45
+    # specs/sglang/backends/flashinfer.yaml:59
     flashinfer_mask_indptr: Tensor | None = None
     """[requests + 1], int32: where the mask of each request begins; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:48
+    # specs/sglang/backends/flashinfer.yaml:62
     flashinfer_custom_mask: Tensor | None = None
     """[tokens, context_length], uint8: which keys each token sees; only where has_flashinfer."""
     # specs/sglang/backends/mla.yaml:19
@@ -1666,10 +1672,12 @@ class DraftGraphDraftBatch(LoadedBatch):
     or whose source is absent, is None.
     """
 
-    # specs/sglang/backends/flashinfer.yaml:67
-    flashinfer_workspace: Tensor | None = None
-    """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; only where
-    has_flashinfer.
+    # specs/sglang/backends/flashinfer.yaml:87
+    flashinfer_graph_workspace: Tensor | None = None
+    """[flashinfer_workspace_bytes if enable_deterministic_inference else
+    max(flashinfer_split_blocks, cdiv(tokens * (attention_heads // key_heads), 128) +
+    (requests - 1)) * flashinfer_block_bytes], uint8: the same in a graph, whose blocks have
+    to do for any queries of its rows; only where has_flashinfer.
     """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None = None
@@ -1745,15 +1753,15 @@ class DraftGraphDraftBatch(LoadedBatch):
     """[requests, draft_index_topk], int32: places that sparse attention of the first step looks
     at; only where has_draft_graph and draft_index_topk > 0.
     """
-    # specs/sglang/backends/flashinfer.yaml:57
+    # specs/sglang/backends/flashinfer.yaml:71
     flashinfer_draft_kv_indptr: Tensor | None = None
     """[speculative_num_steps, requests * speculative_eagle_topk + 1], int32: where the keys of
     each branch begin; only where has_flashinfer.
     """
-    # specs/sglang/backends/flashinfer.yaml:60
+    # specs/sglang/backends/flashinfer.yaml:74
     flashinfer_draft_last_page_len: Tensor | None = None
     """[tokens], int32: keys on its last page; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:62
+    # specs/sglang/backends/flashinfer.yaml:76
     flashinfer_draft_kv_indices: Tensor | None = None
     """[speculative_num_steps, tokens, request_table_width], int32: slots of all keys; only where
     has_flashinfer.
@@ -1842,9 +1850,10 @@ class EagerTargetBatch(LoadedBatch):
     or whose source is absent, is None.
     """
 
-    # specs/sglang/backends/flashinfer.yaml:67
+    # specs/sglang/backends/flashinfer.yaml:81
     flashinfer_workspace: Tensor | None = None
-    """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; only where
+    """[flashinfer_workspace_bytes if enable_deterministic_inference else flashinfer_split_blocks
+    * flashinfer_block_bytes], uint8: what its kernels keep between their parts; only where
     has_flashinfer.
     """
     # specs/sglang/slots.yaml:3
@@ -1905,21 +1914,21 @@ class EagerTargetBatch(LoadedBatch):
     """[1], int32: rows that are real, or those of them that this rank routes; expert routing
     skips the rest; only where counts_real_tokens.
     """
-    # specs/sglang/backends/flashinfer.yaml:16
+    # specs/sglang/backends/flashinfer.yaml:30
     flashinfer_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:19
+    # specs/sglang/backends/flashinfer.yaml:33
     flashinfer_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:21
+    # specs/sglang/backends/flashinfer.yaml:35
     flashinfer_last_page_len: Tensor | None = None
     """[requests], int32: keys on its last page; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:23
+    # specs/sglang/backends/flashinfer.yaml:37
     flashinfer_second_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
     where has_flashinfer and has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:26
+    # specs/sglang/backends/flashinfer.yaml:40
     flashinfer_second_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer and
     has_second_wrapper.
@@ -1970,9 +1979,10 @@ class EagerDraftBatch(LoadedBatch):
     or whose source is absent, is None.
     """
 
-    # specs/sglang/backends/flashinfer.yaml:67
+    # specs/sglang/backends/flashinfer.yaml:81
     flashinfer_workspace: Tensor | None = None
-    """[flashinfer_workspace_bytes], uint8: what its kernels keep between their parts; only where
+    """[flashinfer_workspace_bytes if enable_deterministic_inference else flashinfer_split_blocks
+    * flashinfer_block_bytes], uint8: what its kernels keep between their parts; only where
     has_flashinfer.
     """
     # specs/sglang/slots.yaml:3
@@ -2033,21 +2043,21 @@ class EagerDraftBatch(LoadedBatch):
     """[1], int32: rows that are real, or those of them that this rank routes; expert routing
     skips the rest; only where counts_real_tokens.
     """
-    # specs/sglang/backends/flashinfer.yaml:16
+    # specs/sglang/backends/flashinfer.yaml:30
     flashinfer_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:19
+    # specs/sglang/backends/flashinfer.yaml:33
     flashinfer_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:21
+    # specs/sglang/backends/flashinfer.yaml:35
     flashinfer_last_page_len: Tensor | None = None
     """[requests], int32: keys on its last page; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:23
+    # specs/sglang/backends/flashinfer.yaml:37
     flashinfer_second_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
     where has_flashinfer and has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:26
+    # specs/sglang/backends/flashinfer.yaml:40
     flashinfer_second_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer and
     has_second_wrapper.

@@ -49,6 +49,18 @@ class DecodeGraphTargetCapacities:
     Attained in capture by adaptive_draft_tokens@serving = max(speculative_adaptive_candidates),
     requests = max(captured).
     """
+    # specs/sglang/backends/flashinfer.yaml:87
+    flashinfer_graph_workspace_0: int
+    """Bound by capture; proved: sound and tight.
+
+    Formula: flashinfer_workspace_bytes if enable_deterministic_inference else
+    max(flashinfer_split_blocks, cdiv(max(captured) * (max(speculative_adaptive_candidates) if
+    adaptive else target_width) * (attention_heads // key_heads), 128) + max(captured) - 1) *
+    flashinfer_block_bytes.
+
+    Attained in capture by adaptive_draft_tokens@serving = max(speculative_adaptive_candidates),
+    requests = max(captured).
+    """
     # specs/sglang/slots.yaml:80
     custom_mask_0: int
     """Bound by capture; proved: sound and tight.
@@ -93,6 +105,26 @@ class DecodeGraphTargetCapacities:
             ),
             config.proxy_ranks,
         )
+        flashinfer_graph_workspace_0 = (
+            config.flashinfer_workspace_bytes
+            if config.enable_deterministic_inference
+            else max(
+                config.flashinfer_split_blocks,
+                cdiv(
+                    max(present(config.captured))
+                    * (
+                        max(present(config.speculative_adaptive_candidates))
+                        if config.adaptive
+                        else config.target_width
+                    )
+                    * (config.attention_heads // config.key_heads),
+                    128,
+                )
+                + max(present(config.captured))
+                - 1,
+            )
+            * config.flashinfer_block_bytes
+        )
         custom_mask_0 = max(
             present(config.captured)
         ) * config.sequence_fill * config.target_width + max(
@@ -106,6 +138,7 @@ class DecodeGraphTargetCapacities:
             requests=requests,
             tokens=tokens,
             proxy_tokens=proxy_tokens,
+            flashinfer_graph_workspace_0=flashinfer_graph_workspace_0,
             custom_mask_0=custom_mask_0,
         )
 
@@ -129,6 +162,18 @@ class DflashGraphDraftCapacities:
     """Bound by capture_block; proved: sound and tight.
 
     Formula: max(captured) * (max(speculative_adaptive_candidates) if adaptive else target_width).
+
+    Attained in capture_block by adaptive_draft_tokens@serving =
+    max(speculative_adaptive_candidates), requests = max(captured).
+    """
+    # specs/sglang/backends/flashinfer.yaml:87
+    flashinfer_graph_workspace_0: int
+    """Bound by capture_block; proved: sound and tight.
+
+    Formula: flashinfer_workspace_bytes if enable_deterministic_inference else
+    max(flashinfer_split_blocks, cdiv(max(captured) * (max(speculative_adaptive_candidates) if
+    adaptive else target_width) * (attention_heads // key_heads), 128) + max(captured) - 1) *
+    flashinfer_block_bytes.
 
     Attained in capture_block by adaptive_draft_tokens@serving =
     max(speculative_adaptive_candidates), requests = max(captured).
@@ -231,6 +276,26 @@ class DflashGraphDraftCapacities:
             if config.adaptive
             else config.target_width
         )
+        flashinfer_graph_workspace_0 = (
+            config.flashinfer_workspace_bytes
+            if config.enable_deterministic_inference
+            else max(
+                config.flashinfer_split_blocks,
+                cdiv(
+                    max(present(config.captured))
+                    * (
+                        max(present(config.speculative_adaptive_candidates))
+                        if config.adaptive
+                        else config.target_width
+                    )
+                    * (config.attention_heads // config.key_heads),
+                    128,
+                )
+                + max(present(config.captured))
+                - 1,
+            )
+            * config.flashinfer_block_bytes
+        )
         custom_mask_0 = max(
             present(config.captured)
         ) * config.sequence_fill * config.target_width + max(
@@ -250,6 +315,7 @@ class DflashGraphDraftCapacities:
         return cls(
             requests=requests,
             tokens=tokens,
+            flashinfer_graph_workspace_0=flashinfer_graph_workspace_0,
             custom_mask_0=custom_mask_0,
             block_proposals_0=block_proposals_0,
             block_local_max_0=block_local_max_0,
@@ -332,6 +398,16 @@ class DraftExtendGraphDraftCapacities:
 
     Attained in capture_draft_extend by requests = max(captured_drafts).
     """
+    # specs/sglang/backends/flashinfer.yaml:87
+    flashinfer_graph_workspace_0: int
+    """Bound by capture_draft_extend; proved: sound and tight.
+
+    Formula: flashinfer_workspace_bytes if enable_deterministic_inference else
+    max(flashinfer_split_blocks, cdiv(max(captured_drafts) * draft_extend_width * (attention_heads
+    // key_heads), 128) + max(captured_drafts) - 1) * flashinfer_block_bytes.
+
+    Attained in capture_draft_extend by requests = max(captured_drafts).
+    """
 
     @classmethod
     def of(cls, config: Config) -> DraftExtendGraphDraftCapacities:
@@ -353,9 +429,26 @@ class DraftExtendGraphDraftCapacities:
             )
         requests = max(present(config.captured_drafts))
         tokens = max(present(config.captured_drafts)) * present(config.draft_extend_width)
+        flashinfer_graph_workspace_0 = (
+            config.flashinfer_workspace_bytes
+            if config.enable_deterministic_inference
+            else max(
+                config.flashinfer_split_blocks,
+                cdiv(
+                    max(present(config.captured_drafts))
+                    * present(config.draft_extend_width)
+                    * (config.attention_heads // config.key_heads),
+                    128,
+                )
+                + max(present(config.captured_drafts))
+                - 1,
+            )
+            * config.flashinfer_block_bytes
+        )
         return cls(
             requests=requests,
             tokens=tokens,
+            flashinfer_graph_workspace_0=flashinfer_graph_workspace_0,
         )
 
 
@@ -380,6 +473,16 @@ class DraftGraphDraftCapacities:
 
     Attained in capture_draft by requests = max(captured_drafts).
     """
+    # specs/sglang/backends/flashinfer.yaml:87
+    flashinfer_graph_workspace_0: int
+    """Bound by capture_draft; proved: sound and tight.
+
+    Formula: flashinfer_workspace_bytes if enable_deterministic_inference else
+    max(flashinfer_split_blocks, cdiv(max(captured_drafts) * speculative_eagle_topk *
+    (attention_heads // key_heads), 128) + max(captured_drafts) - 1) * flashinfer_block_bytes.
+
+    Attained in capture_draft by requests = max(captured_drafts).
+    """
 
     @classmethod
     def of(cls, config: Config) -> DraftGraphDraftCapacities:
@@ -401,9 +504,26 @@ class DraftGraphDraftCapacities:
             )
         requests = max(present(config.captured_drafts))
         tokens = max(present(config.captured_drafts)) * present(config.speculative_eagle_topk)
+        flashinfer_graph_workspace_0 = (
+            config.flashinfer_workspace_bytes
+            if config.enable_deterministic_inference
+            else max(
+                config.flashinfer_split_blocks,
+                cdiv(
+                    max(present(config.captured_drafts))
+                    * present(config.speculative_eagle_topk)
+                    * (config.attention_heads // config.key_heads),
+                    128,
+                )
+                + max(present(config.captured_drafts))
+                - 1,
+            )
+            * config.flashinfer_block_bytes
+        )
         return cls(
             requests=requests,
             tokens=tokens,
+            flashinfer_graph_workspace_0=flashinfer_graph_workspace_0,
         )
 
 

@@ -197,8 +197,10 @@ class Config:
         [0, 16777216].
     attention_heads: Query heads of this rank; [1, 1024].
     value_head_size: Width of a value head; [1, 4096].
-    flashinfer_workspace_bytes: What kernels of this backend work in, more for some models and for
-        deterministic inference; [1, 17179869184]; None unless attention_backend == flashinfer.
+    key_heads: Key and value heads of this rank; [1, 1024].
+    multiprocessors: Of the device; [1, 1024].
+    flashinfer_workspace_bytes: What kernels of FlashInfer work in where inference is deterministic,
+        and everywhere in SGLang; [1, 17179869184].
     triton_kv_splits: Parts in which a sequence is attended to; [1, 256]; None unless
         attention_backend == triton.
     mla_latent_size: Width of a latent key, with its rotary part; [1, 4096]; None unless
@@ -486,52 +488,58 @@ class Config:
     value_head_size: int
     """Width of a value head; [1, 4096]."""
     # specs/sglang/engine.yaml:245
-    flashinfer_workspace_bytes: int | None = None
-    """What kernels of this backend work in, more for some models and for deterministic
-    inference; [1, 17179869184]; None unless attention_backend == flashinfer.
+    key_heads: int
+    """Key and value heads of this rank; [1, 1024]."""
+    # specs/sglang/engine.yaml:246
+    multiprocessors: int
+    """Of the device; [1, 1024]."""
+    # specs/sglang/engine.yaml:247
+    flashinfer_workspace_bytes: int
+    """What kernels of FlashInfer work in where inference is deterministic, and everywhere in
+    SGLang; [1, 17179869184].
     """
-    # specs/sglang/engine.yaml:248
+    # specs/sglang/engine.yaml:250
     triton_kv_splits: int | None = None
     """Parts in which a sequence is attended to; [1, 256]; None unless attention_backend ==
     triton.
     """
-    # specs/sglang/engine.yaml:251
+    # specs/sglang/engine.yaml:253
     mla_latent_size: int | None = None
     """Width of a latent key, with its rotary part; [1, 4096]; None unless attention_backend ==
     trtllm_mla.
     """
-    # specs/sglang/engine.yaml:254
+    # specs/sglang/engine.yaml:256
     mla_output_size: int | None = None
     """Width of what attention to latent keys puts out; [1, 4096]; None unless attention_backend
     == trtllm_mla.
     """
-    # specs/sglang/engine.yaml:257
+    # specs/sglang/engine.yaml:259
     dsa_pages: bool | None = None
     """Tables hold pages and not tokens; None unless attention_backend == dsa."""
-    # specs/sglang/engine.yaml:259
+    # specs/sglang/engine.yaml:261
     dsa_index_topk: int | None = None
     """Keys that the indexer selects for a token; [1, 1048576]; None unless attention_backend ==
     dsa.
     """
-    # specs/sglang/engine.yaml:262
+    # specs/sglang/engine.yaml:264
     encoder_only_layers: bool
     """Some layers attend to all tokens of a verify, later ones too."""
-    # specs/sglang/engine.yaml:264
+    # specs/sglang/engine.yaml:266
     hybrid_linear: bool
     """Some layers are linear, with a state in place of keys."""
-    # specs/sglang/engine.yaml:267
+    # specs/sglang/engine.yaml:269
     is_encoder_decoder: bool
     """The decoder attends to what an encoder has read."""
-    # specs/sglang/engine.yaml:269
+    # specs/sglang/engine.yaml:271
     max_source_positions: int | None = None
     """Most positions of the encoder; in tokens; [0, 1048576]; None unless is_encoder_decoder."""
-    # specs/sglang/engine.yaml:272
+    # specs/sglang/engine.yaml:274
     mamba_extra_buffer: bool
     """States of linear attention are tracked for prefix reuse."""
-    # specs/sglang/engine.yaml:274
+    # specs/sglang/engine.yaml:276
     mamba_cache_size: int | None = None
     """States that the linear-attention pool holds; [1, 1048576]; None unless mamba_extra_buffer."""
-    # specs/sglang/engine.yaml:277
+    # specs/sglang/engine.yaml:279
     ngram_embedding: bool
     """Embeddings of several tokens at once, looked up in a table."""
 
@@ -613,7 +621,9 @@ class Config:
         sliding_window: int = 0,
         attention_heads: int = 32,
         value_head_size: int = 128,
-        flashinfer_workspace_bytes: int | None = None,
+        key_heads: int = 8,
+        multiprocessors: int = 132,
+        flashinfer_workspace_bytes: int = 402653184,
         triton_kv_splits: int | None = None,
         mla_latent_size: int | None = None,
         mla_output_size: int | None = None,
@@ -847,30 +857,25 @@ class Config:
                 if speculative_algorithm != SpeculativeAlgorithm.NONE
                 else 0
             )
-        # specs/sglang/engine.yaml:245
-        if flashinfer_workspace_bytes is None and (
-            attention_backend == AttentionBackend.FLASHINFER
-        ):
-            flashinfer_workspace_bytes = 402653184
-        # specs/sglang/engine.yaml:248
+        # specs/sglang/engine.yaml:250
         if triton_kv_splits is None and (attention_backend == AttentionBackend.TRITON):
             triton_kv_splits = 8
-        # specs/sglang/engine.yaml:251
+        # specs/sglang/engine.yaml:253
         if mla_latent_size is None and (attention_backend == AttentionBackend.TRTLLM_MLA):
             mla_latent_size = 576
-        # specs/sglang/engine.yaml:254
+        # specs/sglang/engine.yaml:256
         if mla_output_size is None and (attention_backend == AttentionBackend.TRTLLM_MLA):
             mla_output_size = 512
-        # specs/sglang/engine.yaml:257
+        # specs/sglang/engine.yaml:259
         if dsa_pages is None and (attention_backend == AttentionBackend.DSA):
             dsa_pages = False
-        # specs/sglang/engine.yaml:259
+        # specs/sglang/engine.yaml:261
         if dsa_index_topk is None and (attention_backend == AttentionBackend.DSA):
             dsa_index_topk = 2048
-        # specs/sglang/engine.yaml:269
+        # specs/sglang/engine.yaml:271
         if max_source_positions is None and is_encoder_decoder:
             max_source_positions = 1500
-        # specs/sglang/engine.yaml:274
+        # specs/sglang/engine.yaml:276
         if mamba_cache_size is None and mamba_extra_buffer:
             mamba_cache_size = 512
         config = cls(
@@ -948,6 +953,8 @@ class Config:
             sliding_window=sliding_window,
             attention_heads=attention_heads,
             value_head_size=value_head_size,
+            key_heads=key_heads,
+            multiprocessors=multiprocessors,
             flashinfer_workspace_bytes=flashinfer_workspace_bytes,
             triton_kv_splits=triton_kv_splits,
             mla_latent_size=mla_latent_size,
@@ -1533,22 +1540,17 @@ class Config:
         problems.integer(
             "value_head_size", self.value_head_size, 1, 4096, "specs/sglang/engine.yaml:244"
         )
-        if problems.passed("attention_backend"):
-            if self.attention_backend == AttentionBackend.FLASHINFER:
-                problems.integer(
-                    "flashinfer_workspace_bytes",
-                    self.flashinfer_workspace_bytes,
-                    1,
-                    17179869184,
-                    "specs/sglang/engine.yaml:245",
-                )
-            else:
-                problems.unset(
-                    "flashinfer_workspace_bytes",
-                    self.flashinfer_workspace_bytes,
-                    "attention_backend == flashinfer",
-                    "specs/sglang/engine.yaml:245",
-                )
+        problems.integer("key_heads", self.key_heads, 1, 1024, "specs/sglang/engine.yaml:245")
+        problems.integer(
+            "multiprocessors", self.multiprocessors, 1, 1024, "specs/sglang/engine.yaml:246"
+        )
+        problems.integer(
+            "flashinfer_workspace_bytes",
+            self.flashinfer_workspace_bytes,
+            1,
+            17179869184,
+            "specs/sglang/engine.yaml:247",
+        )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.TRITON:
                 problems.integer(
@@ -1556,48 +1558,48 @@ class Config:
                     self.triton_kv_splits,
                     1,
                     256,
-                    "specs/sglang/engine.yaml:248",
+                    "specs/sglang/engine.yaml:250",
                 )
             else:
                 problems.unset(
                     "triton_kv_splits",
                     self.triton_kv_splits,
                     "attention_backend == triton",
-                    "specs/sglang/engine.yaml:248",
+                    "specs/sglang/engine.yaml:250",
                 )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.TRTLLM_MLA:
                 problems.integer(
-                    "mla_latent_size", self.mla_latent_size, 1, 4096, "specs/sglang/engine.yaml:251"
+                    "mla_latent_size", self.mla_latent_size, 1, 4096, "specs/sglang/engine.yaml:253"
                 )
             else:
                 problems.unset(
                     "mla_latent_size",
                     self.mla_latent_size,
                     "attention_backend == trtllm_mla",
-                    "specs/sglang/engine.yaml:251",
+                    "specs/sglang/engine.yaml:253",
                 )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.TRTLLM_MLA:
                 problems.integer(
-                    "mla_output_size", self.mla_output_size, 1, 4096, "specs/sglang/engine.yaml:254"
+                    "mla_output_size", self.mla_output_size, 1, 4096, "specs/sglang/engine.yaml:256"
                 )
             else:
                 problems.unset(
                     "mla_output_size",
                     self.mla_output_size,
                     "attention_backend == trtllm_mla",
-                    "specs/sglang/engine.yaml:254",
+                    "specs/sglang/engine.yaml:256",
                 )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.DSA:
-                problems.boolean("dsa_pages", self.dsa_pages, "specs/sglang/engine.yaml:257")
+                problems.boolean("dsa_pages", self.dsa_pages, "specs/sglang/engine.yaml:259")
             else:
                 problems.unset(
                     "dsa_pages",
                     self.dsa_pages,
                     "attention_backend == dsa",
-                    "specs/sglang/engine.yaml:257",
+                    "specs/sglang/engine.yaml:259",
                 )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.DSA:
@@ -1606,21 +1608,21 @@ class Config:
                     self.dsa_index_topk,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:259",
+                    "specs/sglang/engine.yaml:261",
                 )
             else:
                 problems.unset(
                     "dsa_index_topk",
                     self.dsa_index_topk,
                     "attention_backend == dsa",
-                    "specs/sglang/engine.yaml:259",
+                    "specs/sglang/engine.yaml:261",
                 )
         problems.boolean(
-            "encoder_only_layers", self.encoder_only_layers, "specs/sglang/engine.yaml:262"
+            "encoder_only_layers", self.encoder_only_layers, "specs/sglang/engine.yaml:264"
         )
-        problems.boolean("hybrid_linear", self.hybrid_linear, "specs/sglang/engine.yaml:264")
+        problems.boolean("hybrid_linear", self.hybrid_linear, "specs/sglang/engine.yaml:266")
         problems.boolean(
-            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:267"
+            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:269"
         )
         if problems.passed("is_encoder_decoder"):
             if self.is_encoder_decoder:
@@ -1629,17 +1631,17 @@ class Config:
                     self.max_source_positions,
                     0,
                     1048576,
-                    "specs/sglang/engine.yaml:269",
+                    "specs/sglang/engine.yaml:271",
                 )
             else:
                 problems.unset(
                     "max_source_positions",
                     self.max_source_positions,
                     "is_encoder_decoder",
-                    "specs/sglang/engine.yaml:269",
+                    "specs/sglang/engine.yaml:271",
                 )
         problems.boolean(
-            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:272"
+            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:274"
         )
         if problems.passed("mamba_extra_buffer"):
             if self.mamba_extra_buffer:
@@ -1648,16 +1650,16 @@ class Config:
                     self.mamba_cache_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:274",
+                    "specs/sglang/engine.yaml:276",
                 )
             else:
                 problems.unset(
                     "mamba_cache_size",
                     self.mamba_cache_size,
                     "mamba_extra_buffer",
-                    "specs/sglang/engine.yaml:274",
+                    "specs/sglang/engine.yaml:276",
                 )
-        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:277")
+        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:279")
         if problems.passed(
             "speculative_algorithm",
             "speculative_adaptive",
@@ -1719,7 +1721,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:368",
+                    "specs/sglang/engine.yaml:370",
                 )
             )
         if problems.passed(
@@ -1742,7 +1744,7 @@ class Config:
                         "full_prefill_max_req": self.full_prefill_max_req,
                         "full_prefill_prefix_chunk_tokens": self.full_prefill_prefix_chunk_tokens,
                     },
-                    "specs/sglang/engine.yaml:411",
+                    "specs/sglang/engine.yaml:413",
                 )
             )
         if problems.passed(
@@ -1797,7 +1799,7 @@ class Config:
                         "capture_tokens": self.capture_tokens,
                         "full_prefill_max_req": self.full_prefill_max_req,
                     },
-                    "specs/sglang/engine.yaml:419",
+                    "specs/sglang/engine.yaml:421",
                 )
             )
         if problems.passed(
@@ -1842,7 +1844,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:431",
+                    "specs/sglang/engine.yaml:433",
                 )
             )
         if problems.passed(
@@ -1892,8 +1894,20 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:461",
+                    "specs/sglang/engine.yaml:463",
                 )
+            )
+        if problems.passed("attention_backend", "attention_heads", "key_heads"):
+            problems.constraint(
+                not self.has_flashinfer or self.attention_heads % self.key_heads == 0,
+                "not has_flashinfer or attention_heads % key_heads == 0",
+                "as many query heads share each key head",
+                {
+                    "attention_backend": self.attention_backend,
+                    "attention_heads": self.attention_heads,
+                    "key_heads": self.key_heads,
+                },
+                "specs/sglang/backends/flashinfer.yaml:20",
             )
         if problems.passed("speculative_algorithm", "speculative_eagle_topk", "attention_backend"):
             problems.constraint(
@@ -1933,7 +1947,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "attn_cp_size": self.attn_cp_size,
                 },
-                "specs/sglang/engine.yaml:281",
+                "specs/sglang/engine.yaml:283",
             )
         if problems.passed("tp_size", "attn_dp_size", "attn_cp_size", "attn_tp_rank"):
             problems.constraint(
@@ -1946,7 +1960,7 @@ class Config:
                     "attn_cp_size": self.attn_cp_size,
                     "attn_tp_rank": self.attn_tp_rank,
                 },
-                "specs/sglang/engine.yaml:283",
+                "specs/sglang/engine.yaml:285",
             )
         if problems.passed("attn_dp_size", "enable_dp_attention"):
             problems.constraint(
@@ -1957,7 +1971,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "enable_dp_attention": self.enable_dp_attention,
                 },
-                "specs/sglang/engine.yaml:285",
+                "specs/sglang/engine.yaml:287",
             )
         if problems.passed("max_running_requests", "max_total_tokens_target"):
             problems.constraint(
@@ -1968,7 +1982,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "max_total_tokens_target": self.max_total_tokens_target,
                 },
-                "specs/sglang/engine.yaml:287",
+                "specs/sglang/engine.yaml:289",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -1991,7 +2005,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:290",
+                "specs/sglang/engine.yaml:292",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -2012,7 +2026,7 @@ class Config:
                     "speculative_adaptive_candidates": self.speculative_adaptive_candidates,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:293",
+                "specs/sglang/engine.yaml:295",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -2036,7 +2050,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
                 },
-                "specs/sglang/engine.yaml:296",
+                "specs/sglang/engine.yaml:298",
             )
         if problems.passed(
             "tp_size",
@@ -2073,7 +2087,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "speculative_adaptive": self.speculative_adaptive,
                 },
-                "specs/sglang/engine.yaml:299",
+                "specs/sglang/engine.yaml:301",
             )
         if problems.passed(
             "tp_size",
@@ -2105,7 +2119,7 @@ class Config:
                     "mori_receive_bound": self.mori_receive_bound,
                     "enable_pdmux": self.enable_pdmux,
                 },
-                "specs/sglang/engine.yaml:302",
+                "specs/sglang/engine.yaml:304",
             )
         if problems.passed("max_running_requests", "request_pool_size"):
             problems.constraint(
@@ -2116,7 +2130,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "request_pool_size": self.request_pool_size,
                 },
-                "specs/sglang/engine.yaml:304",
+                "specs/sglang/engine.yaml:306",
             )
         if problems.passed("dllm_block_size", "enable_prefill_graph", "is_encoder_decoder"):
             problems.constraint(
@@ -2128,7 +2142,7 @@ class Config:
                     "enable_prefill_graph": self.enable_prefill_graph,
                     "is_encoder_decoder": self.is_encoder_decoder,
                 },
-                "specs/sglang/engine.yaml:306",
+                "specs/sglang/engine.yaml:308",
             )
         if problems.passed(
             "request_pool_size",
@@ -2151,7 +2165,7 @@ class Config:
                     "prefill_graph_backend": self.prefill_graph_backend,
                     "full_prefill_max_req": self.full_prefill_max_req,
                 },
-                "specs/sglang/engine.yaml:308",
+                "specs/sglang/engine.yaml:310",
             )
         if problems.passed(
             "speculative_algorithm", "speculative_num_steps", "speculative_eagle_topk"
@@ -2171,7 +2185,7 @@ class Config:
                     "speculative_num_steps": self.speculative_num_steps,
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                 },
-                "specs/sglang/engine.yaml:311",
+                "specs/sglang/engine.yaml:313",
             )
         if problems.passed("disaggregation_mode", "enable_decode_graph"):
             problems.constraint(
@@ -2183,7 +2197,7 @@ class Config:
                     "disaggregation_mode": self.disaggregation_mode,
                     "enable_decode_graph": self.enable_decode_graph,
                 },
-                "specs/sglang/engine.yaml:314",
+                "specs/sglang/engine.yaml:316",
             )
         if problems.passed("disaggregation_mode", "enable_prefill_graph"):
             problems.constraint(
@@ -2195,7 +2209,7 @@ class Config:
                     "disaggregation_mode": self.disaggregation_mode,
                     "enable_prefill_graph": self.enable_prefill_graph,
                 },
-                "specs/sglang/engine.yaml:316",
+                "specs/sglang/engine.yaml:318",
             )
         if problems.passed("speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -2206,7 +2220,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:318",
+                "specs/sglang/engine.yaml:320",
             )
         if problems.passed("context_length", "dllm_block_size"):
             problems.constraint(
@@ -2214,7 +2228,7 @@ class Config:
                 "not dllm or dllm_block_size <= context_length",
                 "a block of a diffusion model fits into the context",
                 {"context_length": self.context_length, "dllm_block_size": self.dllm_block_size},
-                "specs/sglang/engine.yaml:320",
+                "specs/sglang/engine.yaml:322",
             )
         if problems.passed("chunked_prefill_size", "enable_mixed_chunk"):
             problems.constraint(
@@ -2225,7 +2239,7 @@ class Config:
                     "chunked_prefill_size": self.chunked_prefill_size,
                     "enable_mixed_chunk": self.enable_mixed_chunk,
                 },
-                "specs/sglang/engine.yaml:322",
+                "specs/sglang/engine.yaml:324",
             )
         if problems.passed("enable_mixed_chunk", "speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -2238,7 +2252,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:324",
+                "specs/sglang/engine.yaml:326",
             )
         if problems.passed(
             "context_length",
@@ -2288,7 +2302,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "attention_backend": self.attention_backend,
                     },
-                    "specs/sglang/backends/flashinfer.yaml:16",
+                    "specs/sglang/backends/flashinfer.yaml:30",
                 )
             )
         if problems.passed(
@@ -2340,7 +2354,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "attention_backend": self.attention_backend,
                     },
-                    "specs/sglang/backends/flashinfer.yaml:16",
+                    "specs/sglang/backends/flashinfer.yaml:30",
                 )
             )
         if problems.passed(
@@ -2398,7 +2412,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "attention_backend": self.attention_backend,
                     },
-                    "specs/sglang/backends/flashinfer.yaml:16",
+                    "specs/sglang/backends/flashinfer.yaml:30",
                 )
             )
         if problems.passed(
@@ -2446,7 +2460,7 @@ class Config:
                         "request_pool_size": self.request_pool_size,
                         "attention_backend": self.attention_backend,
                     },
-                    "specs/sglang/backends/flashinfer.yaml:16",
+                    "specs/sglang/backends/flashinfer.yaml:30",
                 )
             )
         if problems.passed(
@@ -2514,7 +2528,7 @@ class Config:
                         "request_pool_size": self.request_pool_size,
                         "attention_backend": self.attention_backend,
                     },
-                    "specs/sglang/backends/flashinfer.yaml:16",
+                    "specs/sglang/backends/flashinfer.yaml:30",
                 )
             )
         problems.raise_if_any()
@@ -2525,7 +2539,7 @@ class Config:
         """`attention_backend == dsa`."""
         return self.attention_backend == AttentionBackend.DSA
 
-    # specs/sglang/engine.yaml:332
+    # specs/sglang/engine.yaml:334
     @cached_property
     def speculative(self) -> bool:
         """`speculative_algorithm != none`."""
@@ -2547,13 +2561,13 @@ class Config:
             self.request_table_width if self.speculative else self.context_length, self.page_size
         )
 
-    # specs/sglang/engine.yaml:331
+    # specs/sglang/engine.yaml:333
     @cached_property
     def one_page(self) -> int:
         """The page that is reserved for padding."""
         return 1
 
-    # specs/sglang/engine.yaml:330
+    # specs/sglang/engine.yaml:332
     @cached_property
     def one_token(self) -> int:
         """`1`."""
@@ -2587,13 +2601,13 @@ class Config:
         """`is_encoder_decoder or has_window`."""
         return self.is_encoder_decoder or self.has_window
 
-    # specs/sglang/engine.yaml:337
+    # specs/sglang/engine.yaml:339
     @cached_property
     def num_dp_ranks(self) -> int:
         """`dp_size * attn_dp_size`."""
         return self.dp_size * self.attn_dp_size
 
-    # specs/sglang/engine.yaml:468
+    # specs/sglang/engine.yaml:470
     @cached_property
     def require_mlp_tp_gather(self) -> bool:
         """`enable_dp_attention and (elastic_world_expanded or moe_dense_tp_size == 0 or not
@@ -2619,7 +2633,7 @@ class Config:
             or self.moe_dense_tp_size > self.tp_size // self.num_dp_ranks
         )
 
-    # specs/sglang/engine.yaml:475
+    # specs/sglang/engine.yaml:477
     @cached_property
     def require_attn_tp_gather(self) -> bool:
         """`not disable_attn_tp_gather and (moe_a2a_backend != none or moe_dense_tp_size > 0) and
@@ -2631,19 +2645,19 @@ class Config:
             and (not self.enable_dp_attention or self.num_dp_ranks < self.tp_size)
         )
 
-    # specs/sglang/engine.yaml:479
+    # specs/sglang/engine.yaml:481
     @cached_property
     def require_gathered_buffer(self) -> bool:
         """`require_mlp_tp_gather or require_attn_tp_gather`."""
         return self.require_mlp_tp_gather or self.require_attn_tp_gather
 
-    # specs/sglang/engine.yaml:336
+    # specs/sglang/engine.yaml:338
     @cached_property
     def attn_tp_size(self) -> int:
         """`tp_size // attn_dp_size // attn_cp_size`."""
         return self.tp_size // self.attn_dp_size // self.attn_cp_size
 
-    # specs/sglang/engine.yaml:357
+    # specs/sglang/engine.yaml:359
     @cached_property
     def graph_base(self) -> int:
         """`(2 if enable_two_batch_overlap else 1) * (attn_tp_size if require_gathered_buffer
@@ -2653,7 +2667,7 @@ class Config:
             self.attn_tp_size if self.require_gathered_buffer else 1
         )
 
-    # specs/sglang/engine.yaml:359
+    # specs/sglang/engine.yaml:361
     @cached_property
     def graph_multiple(self) -> int:
         """What the tokens of a graph are a multiple of."""
@@ -2663,13 +2677,13 @@ class Config:
             else self.graph_base * self.attn_cp_size
         )
 
-    # specs/sglang/engine.yaml:362
+    # specs/sglang/engine.yaml:364
     @cached_property
     def graph_rows(self) -> int:
         """Most rows of a graph."""
         return align_up(self.request_pool_size, self.graph_multiple)
 
-    # specs/sglang/engine.yaml:329
+    # specs/sglang/engine.yaml:331
     @cached_property
     def one_request(self) -> int:
         """`1`."""
@@ -2690,6 +2704,24 @@ class Config:
     def most_keys(self) -> int:
         """Keys of as many requests as there is room for."""
         return self.graph_rows * self.sequence_limit
+
+    # specs/sglang/backends/flashinfer.yaml:11
+    @cached_property
+    def flashinfer_tile(self) -> int:
+        """Packed queries of a block at most."""
+        return 128
+
+    # specs/sglang/backends/flashinfer.yaml:12
+    @cached_property
+    def flashinfer_split_blocks(self) -> int:
+        """Blocks of a key head among which keys are split."""
+        return 2 * self.multiprocessors // self.key_heads
+
+    # specs/sglang/backends/flashinfer.yaml:15
+    @cached_property
+    def flashinfer_block_bytes(self) -> int:
+        """What one block leaves to be merged."""
+        return self.attention_heads * 128 * (self.value_head_size + 1) * 4
 
     # specs/sglang/backends/mla.yaml:3
     @cached_property
@@ -2730,7 +2762,7 @@ class Config:
         """Columns of a page table, one for each token where drafts are trees."""
         return self.request_table_width if self.drafts_trees else self.table_pages
 
-    # specs/sglang/engine.yaml:328
+    # specs/sglang/engine.yaml:330
     @cached_property
     def token_per_request(self) -> int:
         """One token for each request."""
@@ -2756,13 +2788,13 @@ class Config:
         """Pages of the longest sequence."""
         return cdiv(self.context_length, self.page_size)
 
-    # specs/sglang/engine.yaml:334
+    # specs/sglang/engine.yaml:336
     @cached_property
     def dllm(self) -> bool:
         """`dllm_block_size > 0`."""
         return self.dllm_block_size > 0
 
-    # specs/sglang/engine.yaml:350
+    # specs/sglang/engine.yaml:352
     @cached_property
     def target_width(self) -> int:
         """Tokens that the target computes for each request in a decoding round."""
@@ -2794,13 +2826,13 @@ class Config:
         """`attention_backend == triton`."""
         return self.attention_backend == AttentionBackend.TRITON
 
-    # specs/sglang/engine.yaml:333
+    # specs/sglang/engine.yaml:335
     @cached_property
     def adaptive(self) -> bool:
         """`speculative_adaptive if speculative else false`."""
         return present(self.speculative_adaptive) if self.speculative else False
 
-    # specs/sglang/engine.yaml:335
+    # specs/sglang/engine.yaml:337
     @cached_property
     def has_draft_worker(self) -> bool:
         """`speculative_algorithm == eagle or speculative_algorithm == frozen_kv_mtp or
@@ -2812,7 +2844,7 @@ class Config:
             SpeculativeAlgorithm.DFLASH,
         )
 
-    # specs/sglang/engine.yaml:338
+    # specs/sglang/engine.yaml:340
     @cached_property
     def cp_align(self) -> int:
         """What context parallelism aligns rows and tokens to."""
@@ -2822,13 +2854,13 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:341
+    # specs/sglang/engine.yaml:343
     @cached_property
     def chunked(self) -> bool:
         """`chunked_prefill_size > 0`."""
         return self.chunked_prefill_size > 0
 
-    # specs/sglang/engine.yaml:342
+    # specs/sglang/engine.yaml:344
     @cached_property
     def prefill_ceiling(self) -> int:
         """The engine's own prefill buffer ceiling."""
@@ -2846,7 +2878,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:347
+    # specs/sglang/engine.yaml:349
     @cached_property
     def prefill_limit_target(self) -> int:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -2858,7 +2890,7 @@ class Config:
             else self.max_total_tokens_target
         )
 
-    # specs/sglang/engine.yaml:347
+    # specs/sglang/engine.yaml:349
     @cached_property
     def prefill_limit_draft(self) -> int | None:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -2872,19 +2904,19 @@ class Config:
             else present(self.max_total_tokens_draft)
         )
 
-    # specs/sglang/engine.yaml:354
+    # specs/sglang/engine.yaml:356
     @cached_property
     def round_width(self) -> int:
         """The same in this round, of which there is a graph for each width."""
         return present(self.adaptive_draft_tokens) if self.adaptive else self.target_width
 
-    # specs/sglang/engine.yaml:365
+    # specs/sglang/engine.yaml:367
     @cached_property
     def graph_width(self) -> int:
         """Tokens of a request as the alignment of graphs counts them."""
         return 1 if self.enable_two_batch_overlap else self.target_width
 
-    # specs/sglang/engine.yaml:368
+    # specs/sglang/engine.yaml:370
     @cached_property
     def captured(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the target; what is asked for beyond the pool becomes one graph
@@ -2902,19 +2934,19 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:374
+    # specs/sglang/engine.yaml:376
     @cached_property
     def sequence_fill(self) -> int:
         """The length of a padded row."""
         return self.dllm_block_size if self.dllm else 1
 
-    # specs/sglang/engine.yaml:377
+    # specs/sglang/engine.yaml:379
     @cached_property
     def prepares_dllm_inputs(self) -> bool:
         """`dllm_input_preparation if dllm else false`."""
         return present(self.dllm_input_preparation) if self.dllm else False
 
-    # specs/sglang/engine.yaml:427
+    # specs/sglang/engine.yaml:429
     @cached_property
     def has_draft_graph(self) -> bool:
         """Draft steps after the first are replayed."""
@@ -2924,7 +2956,7 @@ class Config:
             and present(self.speculative_num_steps) > 1
         )
 
-    # specs/sglang/engine.yaml:378
+    # specs/sglang/engine.yaml:380
     @cached_property
     def seeds_drafts(self) -> bool:
         """`has_draft_graph and speculative_use_rejection_sampling and
@@ -2936,7 +2968,7 @@ class Config:
             and self.enable_deterministic_inference
         )
 
-    # specs/sglang/engine.yaml:418
+    # specs/sglang/engine.yaml:420
     @cached_property
     def has_static_requests(self) -> bool:
         """`enable_prefill_graph and prefill_graph_backend != piecewise`."""
@@ -2945,7 +2977,7 @@ class Config:
             and present(self.prefill_graph_backend) != PrefillGraphBackend.PIECEWISE
         )
 
-    # specs/sglang/engine.yaml:380
+    # specs/sglang/engine.yaml:382
     @cached_property
     def joins_layers(self) -> bool | None:
         """`has_static_requests and prefill_graph_backend == breakable and draft_is_eagle3`; None
@@ -2959,13 +2991,13 @@ class Config:
             and present(self.draft_is_eagle3)
         )
 
-    # specs/sglang/engine.yaml:379
+    # specs/sglang/engine.yaml:381
     @cached_property
     def embeds_prompts_target(self) -> bool:
         """`enable_prefill_graph and is_multimodal`; of worker target."""
         return self.enable_prefill_graph and self.is_multimodal
 
-    # specs/sglang/engine.yaml:379
+    # specs/sglang/engine.yaml:381
     @cached_property
     def embeds_prompts_draft(self) -> bool | None:
         """`enable_prefill_graph and (is_multimodal or joins_layers)`; of worker draft; None
@@ -2975,7 +3007,7 @@ class Config:
             return None
         return self.enable_prefill_graph and (self.is_multimodal or present(self.joins_layers))
 
-    # specs/sglang/engine.yaml:383
+    # specs/sglang/engine.yaml:385
     @cached_property
     def routes_shares(self) -> bool:
         """Each attention rank has a share of the tokens."""
@@ -2983,7 +3015,7 @@ class Config:
             self.attn_cp_size > 1 and self.latent_attention
         )
 
-    # specs/sglang/engine.yaml:386
+    # specs/sglang/engine.yaml:388
     @cached_property
     def counts_real_tokens(self) -> bool:
         """Expert routing skips padded rows."""
@@ -2996,7 +3028,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:391
+    # specs/sglang/engine.yaml:393
     @cached_property
     def has_block_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == dflash`."""
@@ -3004,19 +3036,19 @@ class Config:
             self.enable_decode_graph and self.speculative_algorithm == SpeculativeAlgorithm.DFLASH
         )
 
-    # specs/sglang/engine.yaml:392
+    # specs/sglang/engine.yaml:394
     @cached_property
     def samples_blocks(self) -> bool:
         """`has_block_graph and speculative_num_draft_tokens > 1`."""
         return self.has_block_graph and present(self.speculative_num_draft_tokens) > 1
 
-    # specs/sglang/engine.yaml:393
+    # specs/sglang/engine.yaml:395
     @cached_property
     def samples_over_ranks(self) -> bool:
         """`samples_blocks and tp_size > 1`."""
         return self.samples_blocks and self.tp_size > 1
 
-    # specs/sglang/engine.yaml:394
+    # specs/sglang/engine.yaml:396
     @cached_property
     def proposed_tokens(self) -> int | None:
         """Tokens of a block without its first, which the target has already chosen; None unless
@@ -3026,13 +3058,13 @@ class Config:
             return None
         return present(self.speculative_num_draft_tokens) - 1
 
-    # specs/sglang/engine.yaml:399
+    # specs/sglang/engine.yaml:401
     @cached_property
     def tracks_mamba(self) -> bool:
         """`mamba_extra_buffer and not speculative`."""
         return self.mamba_extra_buffer and not self.speculative
 
-    # specs/sglang/engine.yaml:400
+    # specs/sglang/engine.yaml:402
     @cached_property
     def whole_prefill_graph(self) -> bool:
         """Prefill graphs hold the attention, so that the number of requests is fixed."""
@@ -3041,13 +3073,13 @@ class Config:
             and present(self.prefill_graph_backend) == PrefillGraphBackend.FULL
         )
 
-    # specs/sglang/engine.yaml:403
+    # specs/sglang/engine.yaml:405
     @cached_property
     def chunks_prefixes(self) -> bool:
         """`whole_prefill_graph and not disable_chunked_prefix_cache`."""
         return self.whole_prefill_graph and not present(self.disable_chunked_prefix_cache)
 
-    # specs/sglang/engine.yaml:405
+    # specs/sglang/engine.yaml:407
     @cached_property
     def prefix_chunk_length(self) -> int | None:
         """Tokens of one prefix that are attended to at once; None unless whole_prefill_graph."""
@@ -3062,7 +3094,7 @@ class Config:
             1,
         )
 
-    # specs/sglang/engine.yaml:411
+    # specs/sglang/engine.yaml:413
     @cached_property
     def prefix_chunks(self) -> tuple[int, ...] | None:
         """In how many chunks graphs attend to prefixes; None unless whole_prefill_graph."""
@@ -3078,7 +3110,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:415
+    # specs/sglang/engine.yaml:417
     @cached_property
     def splits_prefill(self) -> bool:
         """Ranks compute shares of a prompt in prefill graphs."""
@@ -3088,7 +3120,7 @@ class Config:
             and self.attn_cp_size > 1
         )
 
-    # specs/sglang/engine.yaml:419
+    # specs/sglang/engine.yaml:421
     @cached_property
     def captured_tokens(self) -> tuple[int, ...] | None:
         """Tokens of the prefill graphs; None unless enable_prefill_graph."""
@@ -3110,7 +3142,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:431
+    # specs/sglang/engine.yaml:433
     @cached_property
     def captured_drafts(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the draft model, which are chosen as if each request had one
@@ -3128,7 +3160,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:437
+    # specs/sglang/engine.yaml:439
     @cached_property
     def has_draft_extend_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and not
@@ -3140,7 +3172,7 @@ class Config:
             and not present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:439
+    # specs/sglang/engine.yaml:441
     @cached_property
     def has_multi_layer_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and enable_multi_layer_eagle`."""
@@ -3150,13 +3182,13 @@ class Config:
             and present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:441
+    # specs/sglang/engine.yaml:443
     @cached_property
     def catches_up_in_graphs(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle`."""
         return self.enable_decode_graph and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
 
-    # specs/sglang/engine.yaml:443
+    # specs/sglang/engine.yaml:445
     @cached_property
     def draft_front(self) -> int | None:
         """Tokens before the verified ones that layers of a draft model read once more; None
@@ -3173,7 +3205,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:452
+    # specs/sglang/engine.yaml:454
     @cached_property
     def draft_extend_width(self) -> int | None:
         """Tokens of each request when the draft model catches up; None unless has_draft_worker."""
@@ -3181,7 +3213,7 @@ class Config:
             return None
         return present(self.speculative_num_draft_tokens) + present(self.draft_front)
 
-    # specs/sglang/engine.yaml:456
+    # specs/sglang/engine.yaml:458
     @cached_property
     def has_frozen_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == frozen_kv_mtp`."""
@@ -3190,7 +3222,7 @@ class Config:
             and self.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
         )
 
-    # specs/sglang/engine.yaml:458
+    # specs/sglang/engine.yaml:460
     @cached_property
     def frozen_width(self) -> int | None:
         """`1 if enable_two_batch_overlap else speculative_eagle_topk`; None unless
@@ -3200,7 +3232,7 @@ class Config:
             return None
         return 1 if self.enable_two_batch_overlap else present(self.speculative_eagle_topk)
 
-    # specs/sglang/engine.yaml:461
+    # specs/sglang/engine.yaml:463
     @cached_property
     def captured_branches(self) -> tuple[int, ...] | None:
         """Rows of the graphs of drafts over frozen key-values, one for every branch of each
@@ -3219,7 +3251,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:467
+    # specs/sglang/engine.yaml:469
     @cached_property
     def tracks_mamba_prefixes(self) -> bool:
         """`enable_prefill_graph and mamba_extra_buffer and not disable_radix_cache`."""
@@ -3227,7 +3259,7 @@ class Config:
             self.enable_prefill_graph and self.mamba_extra_buffer and not self.disable_radix_cache
         )
 
-    # specs/sglang/engine.yaml:480
+    # specs/sglang/engine.yaml:482
     @cached_property
     def proxy_ranks(self) -> int:
         """Ranks that the hidden states between pipeline ranks are scattered over."""
@@ -3239,7 +3271,7 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:484
+    # specs/sglang/engine.yaml:486
     @cached_property
     def sync_pads_alike(self) -> bool:
         """Every rank computes the tokens of the largest, whatever that wastes."""
@@ -3247,7 +3279,7 @@ class Config:
             self.moe_a2a_backend == MoeA2aBackend.DEEPEP_V2 and self.deepep_v2_pads_alike
         )
 
-    # specs/sglang/engine.yaml:487
+    # specs/sglang/engine.yaml:489
     @cached_property
     def require_mlp_sync(self) -> bool:
         """`enable_dp_attention or require_gathered_buffer`."""
@@ -3341,17 +3373,19 @@ _ARGUMENTS: Final = (
     Argument("sliding_window", int, "specs/sglang/engine.yaml:240"),
     Argument("attention_heads", int, "specs/sglang/engine.yaml:243"),
     Argument("value_head_size", int, "specs/sglang/engine.yaml:244"),
-    Argument("flashinfer_workspace_bytes", int, "specs/sglang/engine.yaml:245"),
-    Argument("triton_kv_splits", int, "specs/sglang/engine.yaml:248"),
-    Argument("mla_latent_size", int, "specs/sglang/engine.yaml:251"),
-    Argument("mla_output_size", int, "specs/sglang/engine.yaml:254"),
-    Argument("dsa_pages", bool, "specs/sglang/engine.yaml:257"),
-    Argument("dsa_index_topk", int, "specs/sglang/engine.yaml:259"),
-    Argument("encoder_only_layers", bool, "specs/sglang/engine.yaml:262"),
-    Argument("hybrid_linear", bool, "specs/sglang/engine.yaml:264"),
-    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:267"),
-    Argument("max_source_positions", int, "specs/sglang/engine.yaml:269"),
-    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:272"),
-    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:274"),
-    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:277"),
+    Argument("key_heads", int, "specs/sglang/engine.yaml:245"),
+    Argument("multiprocessors", int, "specs/sglang/engine.yaml:246"),
+    Argument("flashinfer_workspace_bytes", int, "specs/sglang/engine.yaml:247"),
+    Argument("triton_kv_splits", int, "specs/sglang/engine.yaml:250"),
+    Argument("mla_latent_size", int, "specs/sglang/engine.yaml:253"),
+    Argument("mla_output_size", int, "specs/sglang/engine.yaml:256"),
+    Argument("dsa_pages", bool, "specs/sglang/engine.yaml:259"),
+    Argument("dsa_index_topk", int, "specs/sglang/engine.yaml:261"),
+    Argument("encoder_only_layers", bool, "specs/sglang/engine.yaml:264"),
+    Argument("hybrid_linear", bool, "specs/sglang/engine.yaml:266"),
+    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:269"),
+    Argument("max_source_positions", int, "specs/sglang/engine.yaml:271"),
+    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:274"),
+    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:276"),
+    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:279"),
 )

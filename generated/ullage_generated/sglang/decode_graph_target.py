@@ -1806,10 +1806,20 @@ class DecodeGraphTargetRunner:
             mode=live.mode,
             live=rows,
             padded=padded,
-            # specs/sglang/backends/flashinfer.yaml:67
-            flashinfer_workspace=None
-            if registry.flashinfer_workspace is None
-            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
+            # specs/sglang/backends/flashinfer.yaml:87
+            flashinfer_graph_workspace=None
+            if registry.flashinfer_graph_workspace is None
+            else view(
+                registry.flashinfer_graph_workspace,
+                config.flashinfer_workspace_bytes
+                if config.enable_deterministic_inference
+                else max(
+                    config.flashinfer_split_blocks,
+                    cdiv(padded.tokens * (config.attention_heads // config.key_heads), 128)
+                    + (padded.requests - 1),
+                )
+                * config.flashinfer_block_bytes,
+            ),
             # specs/sglang/backends/prepared.yaml:3
             graph_input_embeds=None
             if registry.graph_input_embeds is None
@@ -2066,45 +2076,45 @@ class DecodeGraphTargetRunner:
             dsa_kv_indices=None
             if registry.dsa_kv_indices is None
             else view(registry.dsa_kv_indices, padded.requests, present(config.dsa_index_topk)),
-            # specs/sglang/backends/flashinfer.yaml:16
+            # specs/sglang/backends/flashinfer.yaml:30
             flashinfer_kv_indptr=None
             if registry.flashinfer_kv_indptr is None
             else view(registry.flashinfer_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:19
+            # specs/sglang/backends/flashinfer.yaml:33
             flashinfer_qo_indptr=None
             if registry.flashinfer_qo_indptr is None
             else view(registry.flashinfer_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:21
+            # specs/sglang/backends/flashinfer.yaml:35
             flashinfer_last_page_len=None
             if registry.flashinfer_last_page_len is None
             else view(registry.flashinfer_last_page_len, padded.requests),
-            # specs/sglang/backends/flashinfer.yaml:23
+            # specs/sglang/backends/flashinfer.yaml:37
             flashinfer_second_kv_indptr=None
             if registry.flashinfer_second_kv_indptr is None
             else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:26
+            # specs/sglang/backends/flashinfer.yaml:40
             flashinfer_second_qo_indptr=None
             if registry.flashinfer_second_qo_indptr is None
             else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:35
+            # specs/sglang/backends/flashinfer.yaml:49
             flashinfer_kv_indices=None
             if registry.flashinfer_kv_indices is None
             else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/flashinfer.yaml:38
+            # specs/sglang/backends/flashinfer.yaml:52
             flashinfer_second_kv_indices=None
             if registry.flashinfer_second_kv_indices is None
             else view(
                 registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
             ),
-            # specs/sglang/backends/flashinfer.yaml:41
+            # specs/sglang/backends/flashinfer.yaml:55
             flashinfer_window_cache_loc=None
             if registry.flashinfer_window_cache_loc is None
             else view(registry.flashinfer_window_cache_loc, padded.tokens),
-            # specs/sglang/backends/flashinfer.yaml:45
+            # specs/sglang/backends/flashinfer.yaml:59
             flashinfer_mask_indptr=None
             if registry.flashinfer_mask_indptr is None
             else view(registry.flashinfer_mask_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:48
+            # specs/sglang/backends/flashinfer.yaml:62
             flashinfer_custom_mask=None
             if registry.flashinfer_custom_mask is None
             else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
@@ -2408,7 +2418,7 @@ class DecodeGraphTargetRunner:
 
     def _poison_adaptive_verify(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
-        poison_around(self.registry.flashinfer_workspace, None)
+        poison_around(self.registry.flashinfer_graph_workspace, None)
         poison_around(self.registry.graph_input_embeds, None)
         poison_around(self.registry.verify_mask, None)
         poison_around(self.registry.input_ids, live.input_ids)
@@ -2849,10 +2859,20 @@ class DecodeGraphTargetRunner:
             mode=live.mode,
             live=rows,
             padded=padded,
-            # specs/sglang/backends/flashinfer.yaml:67
-            flashinfer_workspace=None
-            if registry.flashinfer_workspace is None
-            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
+            # specs/sglang/backends/flashinfer.yaml:87
+            flashinfer_graph_workspace=None
+            if registry.flashinfer_graph_workspace is None
+            else view(
+                registry.flashinfer_graph_workspace,
+                config.flashinfer_workspace_bytes
+                if config.enable_deterministic_inference
+                else max(
+                    config.flashinfer_split_blocks,
+                    cdiv(padded.tokens * (config.attention_heads // config.key_heads), 128)
+                    + (padded.requests - 1),
+                )
+                * config.flashinfer_block_bytes,
+            ),
             # specs/sglang/backends/prepared.yaml:3
             graph_input_embeds=None
             if registry.graph_input_embeds is None
@@ -3124,45 +3144,45 @@ class DecodeGraphTargetRunner:
             dsa_kv_indices=None
             if registry.dsa_kv_indices is None
             else view(registry.dsa_kv_indices, padded.requests, present(config.dsa_index_topk)),
-            # specs/sglang/backends/flashinfer.yaml:16
+            # specs/sglang/backends/flashinfer.yaml:30
             flashinfer_kv_indptr=None
             if registry.flashinfer_kv_indptr is None
             else view(registry.flashinfer_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:19
+            # specs/sglang/backends/flashinfer.yaml:33
             flashinfer_qo_indptr=None
             if registry.flashinfer_qo_indptr is None
             else view(registry.flashinfer_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:21
+            # specs/sglang/backends/flashinfer.yaml:35
             flashinfer_last_page_len=None
             if registry.flashinfer_last_page_len is None
             else view(registry.flashinfer_last_page_len, padded.requests),
-            # specs/sglang/backends/flashinfer.yaml:23
+            # specs/sglang/backends/flashinfer.yaml:37
             flashinfer_second_kv_indptr=None
             if registry.flashinfer_second_kv_indptr is None
             else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:26
+            # specs/sglang/backends/flashinfer.yaml:40
             flashinfer_second_qo_indptr=None
             if registry.flashinfer_second_qo_indptr is None
             else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:35
+            # specs/sglang/backends/flashinfer.yaml:49
             flashinfer_kv_indices=None
             if registry.flashinfer_kv_indices is None
             else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/flashinfer.yaml:38
+            # specs/sglang/backends/flashinfer.yaml:52
             flashinfer_second_kv_indices=None
             if registry.flashinfer_second_kv_indices is None
             else view(
                 registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
             ),
-            # specs/sglang/backends/flashinfer.yaml:41
+            # specs/sglang/backends/flashinfer.yaml:55
             flashinfer_window_cache_loc=None
             if registry.flashinfer_window_cache_loc is None
             else view(registry.flashinfer_window_cache_loc, padded.tokens),
-            # specs/sglang/backends/flashinfer.yaml:45
+            # specs/sglang/backends/flashinfer.yaml:59
             flashinfer_mask_indptr=None
             if registry.flashinfer_mask_indptr is None
             else view(registry.flashinfer_mask_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:48
+            # specs/sglang/backends/flashinfer.yaml:62
             flashinfer_custom_mask=None
             if registry.flashinfer_custom_mask is None
             else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
@@ -3494,7 +3514,7 @@ class DecodeGraphTargetRunner:
 
     def _poison_capturing(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
-        poison_around(self.registry.flashinfer_workspace, None)
+        poison_around(self.registry.flashinfer_graph_workspace, None)
         poison_around(self.registry.graph_input_embeds, None)
         poison_around(self.registry.verify_mask, None)
         poison_around(self.registry.input_ids, live.input_ids)
@@ -3917,10 +3937,20 @@ class DecodeGraphTargetRunner:
             mode=live.mode,
             live=rows,
             padded=padded,
-            # specs/sglang/backends/flashinfer.yaml:67
-            flashinfer_workspace=None
-            if registry.flashinfer_workspace is None
-            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
+            # specs/sglang/backends/flashinfer.yaml:87
+            flashinfer_graph_workspace=None
+            if registry.flashinfer_graph_workspace is None
+            else view(
+                registry.flashinfer_graph_workspace,
+                config.flashinfer_workspace_bytes
+                if config.enable_deterministic_inference
+                else max(
+                    config.flashinfer_split_blocks,
+                    cdiv(padded.tokens * (config.attention_heads // config.key_heads), 128)
+                    + (padded.requests - 1),
+                )
+                * config.flashinfer_block_bytes,
+            ),
             # specs/sglang/backends/prepared.yaml:3
             graph_input_embeds=None
             if registry.graph_input_embeds is None
@@ -4171,45 +4201,45 @@ class DecodeGraphTargetRunner:
             dsa_kv_indices=None
             if registry.dsa_kv_indices is None
             else view(registry.dsa_kv_indices, padded.requests, present(config.dsa_index_topk)),
-            # specs/sglang/backends/flashinfer.yaml:16
+            # specs/sglang/backends/flashinfer.yaml:30
             flashinfer_kv_indptr=None
             if registry.flashinfer_kv_indptr is None
             else view(registry.flashinfer_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:19
+            # specs/sglang/backends/flashinfer.yaml:33
             flashinfer_qo_indptr=None
             if registry.flashinfer_qo_indptr is None
             else view(registry.flashinfer_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:21
+            # specs/sglang/backends/flashinfer.yaml:35
             flashinfer_last_page_len=None
             if registry.flashinfer_last_page_len is None
             else view(registry.flashinfer_last_page_len, padded.requests),
-            # specs/sglang/backends/flashinfer.yaml:23
+            # specs/sglang/backends/flashinfer.yaml:37
             flashinfer_second_kv_indptr=None
             if registry.flashinfer_second_kv_indptr is None
             else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:26
+            # specs/sglang/backends/flashinfer.yaml:40
             flashinfer_second_qo_indptr=None
             if registry.flashinfer_second_qo_indptr is None
             else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:35
+            # specs/sglang/backends/flashinfer.yaml:49
             flashinfer_kv_indices=None
             if registry.flashinfer_kv_indices is None
             else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/flashinfer.yaml:38
+            # specs/sglang/backends/flashinfer.yaml:52
             flashinfer_second_kv_indices=None
             if registry.flashinfer_second_kv_indices is None
             else view(
                 registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
             ),
-            # specs/sglang/backends/flashinfer.yaml:41
+            # specs/sglang/backends/flashinfer.yaml:55
             flashinfer_window_cache_loc=None
             if registry.flashinfer_window_cache_loc is None
             else view(registry.flashinfer_window_cache_loc, padded.tokens),
-            # specs/sglang/backends/flashinfer.yaml:45
+            # specs/sglang/backends/flashinfer.yaml:59
             flashinfer_mask_indptr=None
             if registry.flashinfer_mask_indptr is None
             else view(registry.flashinfer_mask_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:48
+            # specs/sglang/backends/flashinfer.yaml:62
             flashinfer_custom_mask=None
             if registry.flashinfer_custom_mask is None
             else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
@@ -4513,7 +4543,7 @@ class DecodeGraphTargetRunner:
 
     def _poison_decoding(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
-        poison_around(self.registry.flashinfer_workspace, None)
+        poison_around(self.registry.flashinfer_graph_workspace, None)
         poison_around(self.registry.graph_input_embeds, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
@@ -4934,10 +4964,20 @@ class DecodeGraphTargetRunner:
             mode=live.mode,
             live=rows,
             padded=padded,
-            # specs/sglang/backends/flashinfer.yaml:67
-            flashinfer_workspace=None
-            if registry.flashinfer_workspace is None
-            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
+            # specs/sglang/backends/flashinfer.yaml:87
+            flashinfer_graph_workspace=None
+            if registry.flashinfer_graph_workspace is None
+            else view(
+                registry.flashinfer_graph_workspace,
+                config.flashinfer_workspace_bytes
+                if config.enable_deterministic_inference
+                else max(
+                    config.flashinfer_split_blocks,
+                    cdiv(padded.tokens * (config.attention_heads // config.key_heads), 128)
+                    + (padded.requests - 1),
+                )
+                * config.flashinfer_block_bytes,
+            ),
             # specs/sglang/backends/prepared.yaml:3
             graph_input_embeds=None
             if registry.graph_input_embeds is None
@@ -5189,45 +5229,45 @@ class DecodeGraphTargetRunner:
             dsa_kv_indices=None
             if registry.dsa_kv_indices is None
             else view(registry.dsa_kv_indices, padded.requests, present(config.dsa_index_topk)),
-            # specs/sglang/backends/flashinfer.yaml:16
+            # specs/sglang/backends/flashinfer.yaml:30
             flashinfer_kv_indptr=None
             if registry.flashinfer_kv_indptr is None
             else view(registry.flashinfer_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:19
+            # specs/sglang/backends/flashinfer.yaml:33
             flashinfer_qo_indptr=None
             if registry.flashinfer_qo_indptr is None
             else view(registry.flashinfer_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:21
+            # specs/sglang/backends/flashinfer.yaml:35
             flashinfer_last_page_len=None
             if registry.flashinfer_last_page_len is None
             else view(registry.flashinfer_last_page_len, padded.requests),
-            # specs/sglang/backends/flashinfer.yaml:23
+            # specs/sglang/backends/flashinfer.yaml:37
             flashinfer_second_kv_indptr=None
             if registry.flashinfer_second_kv_indptr is None
             else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:26
+            # specs/sglang/backends/flashinfer.yaml:40
             flashinfer_second_qo_indptr=None
             if registry.flashinfer_second_qo_indptr is None
             else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:35
+            # specs/sglang/backends/flashinfer.yaml:49
             flashinfer_kv_indices=None
             if registry.flashinfer_kv_indices is None
             else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/flashinfer.yaml:38
+            # specs/sglang/backends/flashinfer.yaml:52
             flashinfer_second_kv_indices=None
             if registry.flashinfer_second_kv_indices is None
             else view(
                 registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
             ),
-            # specs/sglang/backends/flashinfer.yaml:41
+            # specs/sglang/backends/flashinfer.yaml:55
             flashinfer_window_cache_loc=None
             if registry.flashinfer_window_cache_loc is None
             else view(registry.flashinfer_window_cache_loc, padded.tokens),
-            # specs/sglang/backends/flashinfer.yaml:45
+            # specs/sglang/backends/flashinfer.yaml:59
             flashinfer_mask_indptr=None
             if registry.flashinfer_mask_indptr is None
             else view(registry.flashinfer_mask_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:48
+            # specs/sglang/backends/flashinfer.yaml:62
             flashinfer_custom_mask=None
             if registry.flashinfer_custom_mask is None
             else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
@@ -5531,7 +5571,7 @@ class DecodeGraphTargetRunner:
 
     def _poison_lengthening(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
-        poison_around(self.registry.flashinfer_workspace, None)
+        poison_around(self.registry.flashinfer_graph_workspace, None)
         poison_around(self.registry.graph_input_embeds, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
@@ -5954,10 +5994,20 @@ class DecodeGraphTargetRunner:
             mode=live.mode,
             live=rows,
             padded=padded,
-            # specs/sglang/backends/flashinfer.yaml:67
-            flashinfer_workspace=None
-            if registry.flashinfer_workspace is None
-            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
+            # specs/sglang/backends/flashinfer.yaml:87
+            flashinfer_graph_workspace=None
+            if registry.flashinfer_graph_workspace is None
+            else view(
+                registry.flashinfer_graph_workspace,
+                config.flashinfer_workspace_bytes
+                if config.enable_deterministic_inference
+                else max(
+                    config.flashinfer_split_blocks,
+                    cdiv(padded.tokens * (config.attention_heads // config.key_heads), 128)
+                    + (padded.requests - 1),
+                )
+                * config.flashinfer_block_bytes,
+            ),
             # specs/sglang/backends/prepared.yaml:3
             graph_input_embeds=None
             if registry.graph_input_embeds is None
@@ -6213,45 +6263,45 @@ class DecodeGraphTargetRunner:
             dsa_kv_indices=None
             if registry.dsa_kv_indices is None
             else view(registry.dsa_kv_indices, padded.requests, present(config.dsa_index_topk)),
-            # specs/sglang/backends/flashinfer.yaml:16
+            # specs/sglang/backends/flashinfer.yaml:30
             flashinfer_kv_indptr=None
             if registry.flashinfer_kv_indptr is None
             else view(registry.flashinfer_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:19
+            # specs/sglang/backends/flashinfer.yaml:33
             flashinfer_qo_indptr=None
             if registry.flashinfer_qo_indptr is None
             else view(registry.flashinfer_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:21
+            # specs/sglang/backends/flashinfer.yaml:35
             flashinfer_last_page_len=None
             if registry.flashinfer_last_page_len is None
             else view(registry.flashinfer_last_page_len, padded.requests),
-            # specs/sglang/backends/flashinfer.yaml:23
+            # specs/sglang/backends/flashinfer.yaml:37
             flashinfer_second_kv_indptr=None
             if registry.flashinfer_second_kv_indptr is None
             else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:26
+            # specs/sglang/backends/flashinfer.yaml:40
             flashinfer_second_qo_indptr=None
             if registry.flashinfer_second_qo_indptr is None
             else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:35
+            # specs/sglang/backends/flashinfer.yaml:49
             flashinfer_kv_indices=None
             if registry.flashinfer_kv_indices is None
             else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/flashinfer.yaml:38
+            # specs/sglang/backends/flashinfer.yaml:52
             flashinfer_second_kv_indices=None
             if registry.flashinfer_second_kv_indices is None
             else view(
                 registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
             ),
-            # specs/sglang/backends/flashinfer.yaml:41
+            # specs/sglang/backends/flashinfer.yaml:55
             flashinfer_window_cache_loc=None
             if registry.flashinfer_window_cache_loc is None
             else view(registry.flashinfer_window_cache_loc, padded.tokens),
-            # specs/sglang/backends/flashinfer.yaml:45
+            # specs/sglang/backends/flashinfer.yaml:59
             flashinfer_mask_indptr=None
             if registry.flashinfer_mask_indptr is None
             else view(registry.flashinfer_mask_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:48
+            # specs/sglang/backends/flashinfer.yaml:62
             flashinfer_custom_mask=None
             if registry.flashinfer_custom_mask is None
             else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
@@ -6555,7 +6605,7 @@ class DecodeGraphTargetRunner:
 
     def _poison_idling(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
-        poison_around(self.registry.flashinfer_workspace, None)
+        poison_around(self.registry.flashinfer_graph_workspace, None)
         poison_around(self.registry.graph_input_embeds, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
@@ -6980,10 +7030,20 @@ class DecodeGraphTargetRunner:
             mode=live.mode,
             live=rows,
             padded=padded,
-            # specs/sglang/backends/flashinfer.yaml:67
-            flashinfer_workspace=None
-            if registry.flashinfer_workspace is None
-            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
+            # specs/sglang/backends/flashinfer.yaml:87
+            flashinfer_graph_workspace=None
+            if registry.flashinfer_graph_workspace is None
+            else view(
+                registry.flashinfer_graph_workspace,
+                config.flashinfer_workspace_bytes
+                if config.enable_deterministic_inference
+                else max(
+                    config.flashinfer_split_blocks,
+                    cdiv(padded.tokens * (config.attention_heads // config.key_heads), 128)
+                    + (padded.requests - 1),
+                )
+                * config.flashinfer_block_bytes,
+            ),
             # specs/sglang/backends/prepared.yaml:3
             graph_input_embeds=None
             if registry.graph_input_embeds is None
@@ -7244,45 +7304,45 @@ class DecodeGraphTargetRunner:
             dsa_kv_indices=None
             if registry.dsa_kv_indices is None
             else view(registry.dsa_kv_indices, padded.requests, present(config.dsa_index_topk)),
-            # specs/sglang/backends/flashinfer.yaml:16
+            # specs/sglang/backends/flashinfer.yaml:30
             flashinfer_kv_indptr=None
             if registry.flashinfer_kv_indptr is None
             else view(registry.flashinfer_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:19
+            # specs/sglang/backends/flashinfer.yaml:33
             flashinfer_qo_indptr=None
             if registry.flashinfer_qo_indptr is None
             else view(registry.flashinfer_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:21
+            # specs/sglang/backends/flashinfer.yaml:35
             flashinfer_last_page_len=None
             if registry.flashinfer_last_page_len is None
             else view(registry.flashinfer_last_page_len, padded.requests),
-            # specs/sglang/backends/flashinfer.yaml:23
+            # specs/sglang/backends/flashinfer.yaml:37
             flashinfer_second_kv_indptr=None
             if registry.flashinfer_second_kv_indptr is None
             else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:26
+            # specs/sglang/backends/flashinfer.yaml:40
             flashinfer_second_qo_indptr=None
             if registry.flashinfer_second_qo_indptr is None
             else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:35
+            # specs/sglang/backends/flashinfer.yaml:49
             flashinfer_kv_indices=None
             if registry.flashinfer_kv_indices is None
             else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/flashinfer.yaml:38
+            # specs/sglang/backends/flashinfer.yaml:52
             flashinfer_second_kv_indices=None
             if registry.flashinfer_second_kv_indices is None
             else view(
                 registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
             ),
-            # specs/sglang/backends/flashinfer.yaml:41
+            # specs/sglang/backends/flashinfer.yaml:55
             flashinfer_window_cache_loc=None
             if registry.flashinfer_window_cache_loc is None
             else view(registry.flashinfer_window_cache_loc, padded.tokens),
-            # specs/sglang/backends/flashinfer.yaml:45
+            # specs/sglang/backends/flashinfer.yaml:59
             flashinfer_mask_indptr=None
             if registry.flashinfer_mask_indptr is None
             else view(registry.flashinfer_mask_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:48
+            # specs/sglang/backends/flashinfer.yaml:62
             flashinfer_custom_mask=None
             if registry.flashinfer_custom_mask is None
             else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
@@ -7614,7 +7674,7 @@ class DecodeGraphTargetRunner:
 
     def _poison_target_verify(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
-        poison_around(self.registry.flashinfer_workspace, None)
+        poison_around(self.registry.flashinfer_graph_workspace, None)
         poison_around(self.registry.graph_input_embeds, None)
         poison_around(self.registry.verify_mask, None)
         poison_around(self.registry.input_ids, live.input_ids)

@@ -909,10 +909,20 @@ class DraftExtendGraphDraftRunner:
             mode=live.mode,
             live=rows,
             padded=padded,
-            # specs/sglang/backends/flashinfer.yaml:67
-            flashinfer_workspace=None
-            if registry.flashinfer_workspace is None
-            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
+            # specs/sglang/backends/flashinfer.yaml:87
+            flashinfer_graph_workspace=None
+            if registry.flashinfer_graph_workspace is None
+            else view(
+                registry.flashinfer_graph_workspace,
+                config.flashinfer_workspace_bytes
+                if config.enable_deterministic_inference
+                else max(
+                    config.flashinfer_split_blocks,
+                    cdiv(padded.tokens * (config.attention_heads // config.key_heads), 128)
+                    + (padded.requests - 1),
+                )
+                * config.flashinfer_block_bytes,
+            ),
             # specs/sglang/slots.yaml:3
             input_ids=steps.copy_present(
                 view(registry.input_ids, padded.tokens),
@@ -1074,45 +1084,45 @@ class DraftExtendGraphDraftRunner:
             dsa_kv_indices=None
             if registry.dsa_kv_indices is None
             else view(registry.dsa_kv_indices, padded.requests, present(config.dsa_index_topk)),
-            # specs/sglang/backends/flashinfer.yaml:16
+            # specs/sglang/backends/flashinfer.yaml:30
             flashinfer_kv_indptr=None
             if registry.flashinfer_kv_indptr is None
             else view(registry.flashinfer_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:19
+            # specs/sglang/backends/flashinfer.yaml:33
             flashinfer_qo_indptr=None
             if registry.flashinfer_qo_indptr is None
             else view(registry.flashinfer_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:21
+            # specs/sglang/backends/flashinfer.yaml:35
             flashinfer_last_page_len=None
             if registry.flashinfer_last_page_len is None
             else view(registry.flashinfer_last_page_len, padded.requests),
-            # specs/sglang/backends/flashinfer.yaml:23
+            # specs/sglang/backends/flashinfer.yaml:37
             flashinfer_second_kv_indptr=None
             if registry.flashinfer_second_kv_indptr is None
             else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:26
+            # specs/sglang/backends/flashinfer.yaml:40
             flashinfer_second_qo_indptr=None
             if registry.flashinfer_second_qo_indptr is None
             else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:35
+            # specs/sglang/backends/flashinfer.yaml:49
             flashinfer_kv_indices=None
             if registry.flashinfer_kv_indices is None
             else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/flashinfer.yaml:38
+            # specs/sglang/backends/flashinfer.yaml:52
             flashinfer_second_kv_indices=None
             if registry.flashinfer_second_kv_indices is None
             else view(
                 registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
             ),
-            # specs/sglang/backends/flashinfer.yaml:41
+            # specs/sglang/backends/flashinfer.yaml:55
             flashinfer_window_cache_loc=None
             if registry.flashinfer_window_cache_loc is None
             else view(registry.flashinfer_window_cache_loc, padded.tokens),
-            # specs/sglang/backends/flashinfer.yaml:45
+            # specs/sglang/backends/flashinfer.yaml:59
             flashinfer_mask_indptr=None
             if registry.flashinfer_mask_indptr is None
             else view(registry.flashinfer_mask_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:48
+            # specs/sglang/backends/flashinfer.yaml:62
             flashinfer_custom_mask=None
             if registry.flashinfer_custom_mask is None
             else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
@@ -1370,7 +1380,7 @@ class DraftExtendGraphDraftRunner:
 
     def _poison_catching_up(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
-        poison_around(self.registry.flashinfer_workspace, None)
+        poison_around(self.registry.flashinfer_graph_workspace, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)

@@ -913,10 +913,20 @@ class DraftGraphDraftRunner:
             mode=live.mode,
             live=rows,
             padded=padded,
-            # specs/sglang/backends/flashinfer.yaml:67
-            flashinfer_workspace=None
-            if registry.flashinfer_workspace is None
-            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
+            # specs/sglang/backends/flashinfer.yaml:87
+            flashinfer_graph_workspace=None
+            if registry.flashinfer_graph_workspace is None
+            else view(
+                registry.flashinfer_graph_workspace,
+                config.flashinfer_workspace_bytes
+                if config.enable_deterministic_inference
+                else max(
+                    config.flashinfer_split_blocks,
+                    cdiv(padded.tokens * (config.attention_heads // config.key_heads), 128)
+                    + (padded.requests - 1),
+                )
+                * config.flashinfer_block_bytes,
+            ),
             # specs/sglang/slots.yaml:3
             input_ids=steps.copy_present(
                 view(registry.input_ids, padded.tokens),
@@ -1099,7 +1109,7 @@ class DraftGraphDraftRunner:
                 (rows.requests, present(config.draft_index_topk)),
                 0,
             ),
-            # specs/sglang/backends/flashinfer.yaml:57
+            # specs/sglang/backends/flashinfer.yaml:71
             flashinfer_draft_kv_indptr=None
             if registry.flashinfer_draft_kv_indptr is None
             else view(
@@ -1107,11 +1117,11 @@ class DraftGraphDraftRunner:
                 present(config.speculative_num_steps),
                 padded.requests * present(config.speculative_eagle_topk) + 1,
             ),
-            # specs/sglang/backends/flashinfer.yaml:60
+            # specs/sglang/backends/flashinfer.yaml:74
             flashinfer_draft_last_page_len=None
             if registry.flashinfer_draft_last_page_len is None
             else view(registry.flashinfer_draft_last_page_len, padded.tokens),
-            # specs/sglang/backends/flashinfer.yaml:62
+            # specs/sglang/backends/flashinfer.yaml:76
             flashinfer_draft_kv_indices=None
             if registry.flashinfer_draft_kv_indices is None
             else view(
@@ -1365,7 +1375,7 @@ class DraftGraphDraftRunner:
 
     def _poison_drafting(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
-        poison_around(self.registry.flashinfer_workspace, None)
+        poison_around(self.registry.flashinfer_graph_workspace, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.mrope_positions, live.mrope_positions)

@@ -2606,10 +2606,15 @@ class EagerTargetRunner:
             mode=live.mode,
             live=rows,
             padded=padded,
-            # specs/sglang/backends/flashinfer.yaml:67
+            # specs/sglang/backends/flashinfer.yaml:81
             flashinfer_workspace=None
             if registry.flashinfer_workspace is None
-            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
+            else view(
+                registry.flashinfer_workspace,
+                config.flashinfer_workspace_bytes
+                if config.enable_deterministic_inference
+                else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
+            ),
             # specs/sglang/slots.yaml:3
             input_ids=steps.copy_present(
                 view(registry.input_ids, padded.tokens),
@@ -2729,23 +2734,23 @@ class EagerTargetRunner:
                 if config.routes_shares
                 else rows.tokens,
             ),
-            # specs/sglang/backends/flashinfer.yaml:16
+            # specs/sglang/backends/flashinfer.yaml:30
             flashinfer_kv_indptr=None
             if registry.flashinfer_kv_indptr is None
             else view(registry.flashinfer_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:19
+            # specs/sglang/backends/flashinfer.yaml:33
             flashinfer_qo_indptr=None
             if registry.flashinfer_qo_indptr is None
             else view(registry.flashinfer_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:21
+            # specs/sglang/backends/flashinfer.yaml:35
             flashinfer_last_page_len=None
             if registry.flashinfer_last_page_len is None
             else view(registry.flashinfer_last_page_len, padded.requests),
-            # specs/sglang/backends/flashinfer.yaml:23
+            # specs/sglang/backends/flashinfer.yaml:37
             flashinfer_second_kv_indptr=None
             if registry.flashinfer_second_kv_indptr is None
             else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:26
+            # specs/sglang/backends/flashinfer.yaml:40
             flashinfer_second_qo_indptr=None
             if registry.flashinfer_second_qo_indptr is None
             else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
@@ -3176,10 +3181,15 @@ class EagerTargetRunner:
             mode=live.mode,
             live=rows,
             padded=padded,
-            # specs/sglang/backends/flashinfer.yaml:67
+            # specs/sglang/backends/flashinfer.yaml:81
             flashinfer_workspace=None
             if registry.flashinfer_workspace is None
-            else view(registry.flashinfer_workspace, present(config.flashinfer_workspace_bytes)),
+            else view(
+                registry.flashinfer_workspace,
+                config.flashinfer_workspace_bytes
+                if config.enable_deterministic_inference
+                else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
+            ),
             # specs/sglang/slots.yaml:3
             input_ids=steps.copy_present(
                 view(registry.input_ids, padded.tokens),
@@ -3323,23 +3333,23 @@ class EagerTargetRunner:
                 if config.routes_shares
                 else rows.tokens,
             ),
-            # specs/sglang/backends/flashinfer.yaml:16
+            # specs/sglang/backends/flashinfer.yaml:30
             flashinfer_kv_indptr=None
             if registry.flashinfer_kv_indptr is None
             else view(registry.flashinfer_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:19
+            # specs/sglang/backends/flashinfer.yaml:33
             flashinfer_qo_indptr=None
             if registry.flashinfer_qo_indptr is None
             else view(registry.flashinfer_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:21
+            # specs/sglang/backends/flashinfer.yaml:35
             flashinfer_last_page_len=None
             if registry.flashinfer_last_page_len is None
             else view(registry.flashinfer_last_page_len, padded.requests),
-            # specs/sglang/backends/flashinfer.yaml:23
+            # specs/sglang/backends/flashinfer.yaml:37
             flashinfer_second_kv_indptr=None
             if registry.flashinfer_second_kv_indptr is None
             else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:26
+            # specs/sglang/backends/flashinfer.yaml:40
             flashinfer_second_qo_indptr=None
             if registry.flashinfer_second_qo_indptr is None
             else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),

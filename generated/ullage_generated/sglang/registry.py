@@ -72,9 +72,13 @@ class DecodeGraphTargetRegistry:
     """The field of a live batch that each slot is loaded from, for those that are."""
 
     regions: Regions
-    # specs/sglang/backends/flashinfer.yaml:67
-    flashinfer_workspace: Tensor | None
-    """[flashinfer_workspace_bytes]: what its kernels keep between their parts."""
+    # specs/sglang/backends/flashinfer.yaml:87
+    flashinfer_graph_workspace: Tensor | None
+    """[flashinfer_workspace_bytes if enable_deterministic_inference else
+    max(flashinfer_split_blocks, cdiv(tokens * (attention_heads // key_heads), 128) +
+    (requests - 1)) * flashinfer_block_bytes]: the same in a graph, whose blocks have to do
+    for any queries of its rows.
+    """
     # specs/sglang/backends/prepared.yaml:3
     graph_input_embeds: Tensor | None
     """[tokens, hidden_size]: embeddings that special paths of a model put in place of token ids."""
@@ -181,36 +185,36 @@ class DecodeGraphTargetRegistry:
     # specs/sglang/backends/dsa.yaml:23
     dsa_kv_indices: Tensor | None
     """[requests, dsa_index_topk]: slots of the selected keys."""
-    # specs/sglang/backends/flashinfer.yaml:16
+    # specs/sglang/backends/flashinfer.yaml:30
     flashinfer_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/flashinfer.yaml:19
+    # specs/sglang/backends/flashinfer.yaml:33
     flashinfer_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/flashinfer.yaml:21
+    # specs/sglang/backends/flashinfer.yaml:35
     flashinfer_last_page_len: Tensor | None
     """[requests]: keys on its last page."""
-    # specs/sglang/backends/flashinfer.yaml:23
+    # specs/sglang/backends/flashinfer.yaml:37
     flashinfer_second_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin for the second wrapper."""
-    # specs/sglang/backends/flashinfer.yaml:26
+    # specs/sglang/backends/flashinfer.yaml:40
     flashinfer_second_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/flashinfer.yaml:35
+    # specs/sglang/backends/flashinfer.yaml:49
     flashinfer_kv_indices: Tensor | None
     """[requests, sequence_limit]: slots of all keys, those of one request behind those of
     another.
     """
-    # specs/sglang/backends/flashinfer.yaml:38
+    # specs/sglang/backends/flashinfer.yaml:52
     flashinfer_second_kv_indices: Tensor | None
     """[requests, sequence_limit]: the same for the second wrapper."""
-    # specs/sglang/backends/flashinfer.yaml:41
+    # specs/sglang/backends/flashinfer.yaml:55
     flashinfer_window_cache_loc: Tensor | None
     """[tokens]: slots to write in the pool of layers with a window."""
-    # specs/sglang/backends/flashinfer.yaml:45
+    # specs/sglang/backends/flashinfer.yaml:59
     flashinfer_mask_indptr: Tensor | None
     """[requests + 1]: where the mask of each request begins."""
-    # specs/sglang/backends/flashinfer.yaml:48
+    # specs/sglang/backends/flashinfer.yaml:62
     flashinfer_custom_mask: Tensor | None
     """[tokens, context_length]: which keys each token sees."""
     # specs/sglang/backends/hybrid_linear.yaml:8
@@ -368,8 +372,8 @@ class DecodeGraphTargetRegistry:
         if config.has_flashinfer:
             compute_slots.append(
                 SlotShape(
-                    "flashinfer_workspace",
-                    (present(config.flashinfer_workspace_bytes),),
+                    "flashinfer_graph_workspace",
+                    (capacities.flashinfer_graph_workspace_0,),
                     torch.uint8,
                 )
             )
@@ -781,7 +785,7 @@ class DecodeGraphTargetRegistry:
         host = regions.host
         return cls(
             regions=regions,
-            flashinfer_workspace=compute.slot("flashinfer_workspace")
+            flashinfer_graph_workspace=compute.slot("flashinfer_graph_workspace")
             if config.has_flashinfer
             else None,
             graph_input_embeds=compute.slot("graph_input_embeds")
@@ -974,7 +978,7 @@ class DecodeGraphTargetRegistry:
     def slots(self) -> tuple[Tensor, ...]:
         """Every buffer that this configuration has."""
         slots = (
-            self.flashinfer_workspace,
+            self.flashinfer_graph_workspace,
             self.graph_input_embeds,
             self.verify_mask,
             self.input_ids,
@@ -1084,9 +1088,13 @@ class DflashGraphDraftRegistry:
     """The field of a live batch that each slot is loaded from, for those that are."""
 
     regions: Regions
-    # specs/sglang/backends/flashinfer.yaml:67
-    flashinfer_workspace: Tensor | None
-    """[flashinfer_workspace_bytes]: what its kernels keep between their parts."""
+    # specs/sglang/backends/flashinfer.yaml:87
+    flashinfer_graph_workspace: Tensor | None
+    """[flashinfer_workspace_bytes if enable_deterministic_inference else
+    max(flashinfer_split_blocks, cdiv(tokens * (attention_heads // key_heads), 128) +
+    (requests - 1)) * flashinfer_block_bytes]: the same in a graph, whose blocks have to do
+    for any queries of its rows.
+    """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     """[tokens]: token ids."""
@@ -1154,36 +1162,36 @@ class DflashGraphDraftRegistry:
     """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
     rest.
     """
-    # specs/sglang/backends/flashinfer.yaml:16
+    # specs/sglang/backends/flashinfer.yaml:30
     flashinfer_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/flashinfer.yaml:19
+    # specs/sglang/backends/flashinfer.yaml:33
     flashinfer_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/flashinfer.yaml:21
+    # specs/sglang/backends/flashinfer.yaml:35
     flashinfer_last_page_len: Tensor | None
     """[requests]: keys on its last page."""
-    # specs/sglang/backends/flashinfer.yaml:23
+    # specs/sglang/backends/flashinfer.yaml:37
     flashinfer_second_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin for the second wrapper."""
-    # specs/sglang/backends/flashinfer.yaml:26
+    # specs/sglang/backends/flashinfer.yaml:40
     flashinfer_second_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/flashinfer.yaml:35
+    # specs/sglang/backends/flashinfer.yaml:49
     flashinfer_kv_indices: Tensor | None
     """[requests, sequence_limit]: slots of all keys, those of one request behind those of
     another.
     """
-    # specs/sglang/backends/flashinfer.yaml:38
+    # specs/sglang/backends/flashinfer.yaml:52
     flashinfer_second_kv_indices: Tensor | None
     """[requests, sequence_limit]: the same for the second wrapper."""
-    # specs/sglang/backends/flashinfer.yaml:41
+    # specs/sglang/backends/flashinfer.yaml:55
     flashinfer_window_cache_loc: Tensor | None
     """[tokens]: slots to write in the pool of layers with a window."""
-    # specs/sglang/backends/flashinfer.yaml:45
+    # specs/sglang/backends/flashinfer.yaml:59
     flashinfer_mask_indptr: Tensor | None
     """[requests + 1]: where the mask of each request begins."""
-    # specs/sglang/backends/flashinfer.yaml:48
+    # specs/sglang/backends/flashinfer.yaml:62
     flashinfer_custom_mask: Tensor | None
     """[tokens, context_length]: which keys each token sees."""
     # specs/sglang/backends/mla.yaml:19
@@ -1309,8 +1317,8 @@ class DflashGraphDraftRegistry:
         if config.has_flashinfer:
             compute_slots.append(
                 SlotShape(
-                    "flashinfer_workspace",
-                    (present(config.flashinfer_workspace_bytes),),
+                    "flashinfer_graph_workspace",
+                    (capacities.flashinfer_graph_workspace_0,),
                     torch.uint8,
                 )
             )
@@ -1596,7 +1604,7 @@ class DflashGraphDraftRegistry:
         host = regions.host
         return cls(
             regions=regions,
-            flashinfer_workspace=compute.slot("flashinfer_workspace")
+            flashinfer_graph_workspace=compute.slot("flashinfer_graph_workspace")
             if config.has_flashinfer
             else None,
             input_ids=compute.slot("input_ids"),
@@ -1721,7 +1729,7 @@ class DflashGraphDraftRegistry:
     def slots(self) -> tuple[Tensor, ...]:
         """Every buffer that this configuration has."""
         slots = (
-            self.flashinfer_workspace,
+            self.flashinfer_graph_workspace,
             self.input_ids,
             self.positions,
             self.out_cache_loc,
@@ -1955,9 +1963,13 @@ class DraftExtendGraphDraftRegistry:
     """The field of a live batch that each slot is loaded from, for those that are."""
 
     regions: Regions
-    # specs/sglang/backends/flashinfer.yaml:67
-    flashinfer_workspace: Tensor | None
-    """[flashinfer_workspace_bytes]: what its kernels keep between their parts."""
+    # specs/sglang/backends/flashinfer.yaml:87
+    flashinfer_graph_workspace: Tensor | None
+    """[flashinfer_workspace_bytes if enable_deterministic_inference else
+    max(flashinfer_split_blocks, cdiv(tokens * (attention_heads // key_heads), 128) +
+    (requests - 1)) * flashinfer_block_bytes]: the same in a graph, whose blocks have to do
+    for any queries of its rows.
+    """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     """[tokens]: token ids."""
@@ -2021,36 +2033,36 @@ class DraftExtendGraphDraftRegistry:
     # specs/sglang/backends/dsa.yaml:23
     dsa_kv_indices: Tensor | None
     """[requests, dsa_index_topk]: slots of the selected keys."""
-    # specs/sglang/backends/flashinfer.yaml:16
+    # specs/sglang/backends/flashinfer.yaml:30
     flashinfer_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/flashinfer.yaml:19
+    # specs/sglang/backends/flashinfer.yaml:33
     flashinfer_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/flashinfer.yaml:21
+    # specs/sglang/backends/flashinfer.yaml:35
     flashinfer_last_page_len: Tensor | None
     """[requests]: keys on its last page."""
-    # specs/sglang/backends/flashinfer.yaml:23
+    # specs/sglang/backends/flashinfer.yaml:37
     flashinfer_second_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin for the second wrapper."""
-    # specs/sglang/backends/flashinfer.yaml:26
+    # specs/sglang/backends/flashinfer.yaml:40
     flashinfer_second_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/flashinfer.yaml:35
+    # specs/sglang/backends/flashinfer.yaml:49
     flashinfer_kv_indices: Tensor | None
     """[requests, sequence_limit]: slots of all keys, those of one request behind those of
     another.
     """
-    # specs/sglang/backends/flashinfer.yaml:38
+    # specs/sglang/backends/flashinfer.yaml:52
     flashinfer_second_kv_indices: Tensor | None
     """[requests, sequence_limit]: the same for the second wrapper."""
-    # specs/sglang/backends/flashinfer.yaml:41
+    # specs/sglang/backends/flashinfer.yaml:55
     flashinfer_window_cache_loc: Tensor | None
     """[tokens]: slots to write in the pool of layers with a window."""
-    # specs/sglang/backends/flashinfer.yaml:45
+    # specs/sglang/backends/flashinfer.yaml:59
     flashinfer_mask_indptr: Tensor | None
     """[requests + 1]: where the mask of each request begins."""
-    # specs/sglang/backends/flashinfer.yaml:48
+    # specs/sglang/backends/flashinfer.yaml:62
     flashinfer_custom_mask: Tensor | None
     """[tokens, context_length]: which keys each token sees."""
     # specs/sglang/backends/mla.yaml:19
@@ -2175,8 +2187,8 @@ class DraftExtendGraphDraftRegistry:
         if config.has_flashinfer:
             compute_slots.append(
                 SlotShape(
-                    "flashinfer_workspace",
-                    (present(config.flashinfer_workspace_bytes),),
+                    "flashinfer_graph_workspace",
+                    (capacities.flashinfer_graph_workspace_0,),
                     torch.uint8,
                 )
             )
@@ -2468,7 +2480,7 @@ class DraftExtendGraphDraftRegistry:
         host = regions.host
         return cls(
             regions=regions,
-            flashinfer_workspace=compute.slot("flashinfer_workspace")
+            flashinfer_graph_workspace=compute.slot("flashinfer_graph_workspace")
             if config.has_flashinfer
             else None,
             input_ids=compute.slot("input_ids"),
@@ -2595,7 +2607,7 @@ class DraftExtendGraphDraftRegistry:
     def slots(self) -> tuple[Tensor, ...]:
         """Every buffer that this configuration has."""
         slots = (
-            self.flashinfer_workspace,
+            self.flashinfer_graph_workspace,
             self.input_ids,
             self.positions,
             self.out_cache_loc,
@@ -2687,9 +2699,13 @@ class DraftGraphDraftRegistry:
     """The field of a live batch that each slot is loaded from, for those that are."""
 
     regions: Regions
-    # specs/sglang/backends/flashinfer.yaml:67
-    flashinfer_workspace: Tensor | None
-    """[flashinfer_workspace_bytes]: what its kernels keep between their parts."""
+    # specs/sglang/backends/flashinfer.yaml:87
+    flashinfer_graph_workspace: Tensor | None
+    """[flashinfer_workspace_bytes if enable_deterministic_inference else
+    max(flashinfer_split_blocks, cdiv(tokens * (attention_heads // key_heads), 128) +
+    (requests - 1)) * flashinfer_block_bytes]: the same in a graph, whose blocks have to do
+    for any queries of its rows.
+    """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     """[tokens]: token ids."""
@@ -2750,15 +2766,15 @@ class DraftGraphDraftRegistry:
     # specs/sglang/slots.yaml:121
     draft_seed_topk: Tensor | None
     """[requests, draft_index_topk]: places that sparse attention of the first step looks at."""
-    # specs/sglang/backends/flashinfer.yaml:57
+    # specs/sglang/backends/flashinfer.yaml:71
     flashinfer_draft_kv_indptr: Tensor | None
     """[speculative_num_steps, requests * speculative_eagle_topk + 1]: where the keys of each
     branch begin.
     """
-    # specs/sglang/backends/flashinfer.yaml:60
+    # specs/sglang/backends/flashinfer.yaml:74
     flashinfer_draft_last_page_len: Tensor | None
     """[tokens]: keys on its last page."""
-    # specs/sglang/backends/flashinfer.yaml:62
+    # specs/sglang/backends/flashinfer.yaml:76
     flashinfer_draft_kv_indices: Tensor | None
     """[speculative_num_steps, tokens, request_table_width]: slots of all keys."""
     # specs/sglang/backends/mla.yaml:64
@@ -2849,8 +2865,8 @@ class DraftGraphDraftRegistry:
         if config.has_flashinfer:
             compute_slots.append(
                 SlotShape(
-                    "flashinfer_workspace",
-                    (present(config.flashinfer_workspace_bytes),),
+                    "flashinfer_graph_workspace",
+                    (capacities.flashinfer_graph_workspace_0,),
                     torch.uint8,
                 )
             )
@@ -3130,7 +3146,7 @@ class DraftGraphDraftRegistry:
         host = regions.host
         return cls(
             regions=regions,
-            flashinfer_workspace=compute.slot("flashinfer_workspace")
+            flashinfer_graph_workspace=compute.slot("flashinfer_graph_workspace")
             if config.has_flashinfer
             else None,
             input_ids=compute.slot("input_ids"),
@@ -3222,7 +3238,7 @@ class DraftGraphDraftRegistry:
     def slots(self) -> tuple[Tensor, ...]:
         """Every buffer that this configuration has."""
         slots = (
-            self.flashinfer_workspace,
+            self.flashinfer_graph_workspace,
             self.input_ids,
             self.positions,
             self.mrope_positions,
@@ -3292,9 +3308,11 @@ class EagerTargetRegistry:
     """The field of a live batch that each slot is loaded from, for those that are."""
 
     regions: Regions
-    # specs/sglang/backends/flashinfer.yaml:67
+    # specs/sglang/backends/flashinfer.yaml:81
     flashinfer_workspace: Tensor | None
-    """[flashinfer_workspace_bytes]: what its kernels keep between their parts."""
+    """[flashinfer_workspace_bytes if enable_deterministic_inference else flashinfer_split_blocks
+    * flashinfer_block_bytes]: what its kernels keep between their parts.
+    """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     """[tokens]: token ids."""
@@ -3345,19 +3363,19 @@ class EagerTargetRegistry:
     """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
     rest.
     """
-    # specs/sglang/backends/flashinfer.yaml:16
+    # specs/sglang/backends/flashinfer.yaml:30
     flashinfer_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/flashinfer.yaml:19
+    # specs/sglang/backends/flashinfer.yaml:33
     flashinfer_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/flashinfer.yaml:21
+    # specs/sglang/backends/flashinfer.yaml:35
     flashinfer_last_page_len: Tensor | None
     """[requests]: keys on its last page."""
-    # specs/sglang/backends/flashinfer.yaml:23
+    # specs/sglang/backends/flashinfer.yaml:37
     flashinfer_second_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin for the second wrapper."""
-    # specs/sglang/backends/flashinfer.yaml:26
+    # specs/sglang/backends/flashinfer.yaml:40
     flashinfer_second_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
     # specs/sglang/backends/hybrid_linear.yaml:8
@@ -3413,7 +3431,11 @@ class EagerTargetRegistry:
             compute_slots.append(
                 SlotShape(
                     "flashinfer_workspace",
-                    (present(config.flashinfer_workspace_bytes),),
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
+                    ),
                     torch.uint8,
                 )
             )
@@ -3654,9 +3676,11 @@ class EagerDraftRegistry:
     """The field of a live batch that each slot is loaded from, for those that are."""
 
     regions: Regions
-    # specs/sglang/backends/flashinfer.yaml:67
+    # specs/sglang/backends/flashinfer.yaml:81
     flashinfer_workspace: Tensor | None
-    """[flashinfer_workspace_bytes]: what its kernels keep between their parts."""
+    """[flashinfer_workspace_bytes if enable_deterministic_inference else flashinfer_split_blocks
+    * flashinfer_block_bytes]: what its kernels keep between their parts.
+    """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     """[tokens]: token ids."""
@@ -3707,19 +3731,19 @@ class EagerDraftRegistry:
     """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
     rest.
     """
-    # specs/sglang/backends/flashinfer.yaml:16
+    # specs/sglang/backends/flashinfer.yaml:30
     flashinfer_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/flashinfer.yaml:19
+    # specs/sglang/backends/flashinfer.yaml:33
     flashinfer_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/flashinfer.yaml:21
+    # specs/sglang/backends/flashinfer.yaml:35
     flashinfer_last_page_len: Tensor | None
     """[requests]: keys on its last page."""
-    # specs/sglang/backends/flashinfer.yaml:23
+    # specs/sglang/backends/flashinfer.yaml:37
     flashinfer_second_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin for the second wrapper."""
-    # specs/sglang/backends/flashinfer.yaml:26
+    # specs/sglang/backends/flashinfer.yaml:40
     flashinfer_second_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
     # specs/sglang/backends/mla.yaml:19
@@ -3766,7 +3790,11 @@ class EagerDraftRegistry:
             compute_slots.append(
                 SlotShape(
                     "flashinfer_workspace",
-                    (present(config.flashinfer_workspace_bytes),),
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
+                    ),
                     torch.uint8,
                 )
             )

@@ -79,6 +79,8 @@ _KINDS: Final = (
         "sliding_window",
         "attention_heads",
         "value_head_size",
+        "key_heads",
+        "multiprocessors",
         "flashinfer_workspace_bytes",
         "triton_kv_splits",
         "mla_latent_size",
@@ -141,7 +143,7 @@ _BASES: Final[Mapping[str, str]] = {
 """What parameters that each worker has for itself are called for all of them."""
 
 _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] = (
-    # specs/sglang/engine.yaml:290
+    # specs/sglang/engine.yaml:292
     ("speculative_num_draft_tokens", lambda value: value("speculative_num_steps") + 1),
 )
 """Parameters that constraints determine, as functions of others."""
@@ -324,30 +326,34 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
         # specs/sglang/engine.yaml:244
         "value_head_size": _integers(1, 4096, span),
         # specs/sglang/engine.yaml:245
+        "key_heads": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:246
+        "multiprocessors": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:247
         "flashinfer_workspace_bytes": _integers(1, 17179869184, span),
-        # specs/sglang/engine.yaml:248
+        # specs/sglang/engine.yaml:250
         "triton_kv_splits": _integers(1, 256, span),
-        # specs/sglang/engine.yaml:251
+        # specs/sglang/engine.yaml:253
         "mla_latent_size": _integers(1, 4096, span),
-        # specs/sglang/engine.yaml:254
+        # specs/sglang/engine.yaml:256
         "mla_output_size": _integers(1, 4096, span),
-        # specs/sglang/engine.yaml:257
-        "dsa_pages": st.booleans(),
         # specs/sglang/engine.yaml:259
+        "dsa_pages": st.booleans(),
+        # specs/sglang/engine.yaml:261
         "dsa_index_topk": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:262
-        "encoder_only_layers": st.booleans(),
         # specs/sglang/engine.yaml:264
+        "encoder_only_layers": st.booleans(),
+        # specs/sglang/engine.yaml:266
         "hybrid_linear": st.booleans(),
-        # specs/sglang/engine.yaml:267
-        "is_encoder_decoder": st.booleans(),
         # specs/sglang/engine.yaml:269
+        "is_encoder_decoder": st.booleans(),
+        # specs/sglang/engine.yaml:271
         "max_source_positions": _integers(0, 1048576, span),
-        # specs/sglang/engine.yaml:272
-        "mamba_extra_buffer": st.booleans(),
         # specs/sglang/engine.yaml:274
+        "mamba_extra_buffer": st.booleans(),
+        # specs/sglang/engine.yaml:276
         "mamba_cache_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:277
+        # specs/sglang/engine.yaml:279
         "ngram_embedding": st.booleans(),
     }
 
@@ -426,6 +432,7 @@ def _small_values(span: int) -> Mapping[str, tuple[object, ...]]:
         "request_table_extra": (2, min(1048576, 0 + span), 0),
         "attention_heads": (3, min(1024, 1 + span), 1),
         "value_head_size": (3, min(4096, 1 + span), 1),
+        "multiprocessors": (3, min(1024, 1 + span), 1),
         "flashinfer_workspace_bytes": (3, min(17179869184, 1 + span), 1),
         "mla_latent_size": (3, min(4096, 1 + span), 1),
         "mla_output_size": (3, min(4096, 1 + span), 1),

@@ -7,7 +7,7 @@
 namespace {
 
 using Slots = ullage::Table<
-    // flashinfer_workspace: specs/sglang/backends/flashinfer.yaml:67
+    // flashinfer_graph_workspace: specs/sglang/backends/flashinfer.yaml:87
     ullage::Slot<std::uint8_t, 1>,
     // input_ids: specs/sglang/slots.yaml:3
     ullage::Slot<std::int64_t, 1, std::int32_t>,
@@ -47,11 +47,11 @@ using Slots = ullage::Table<
     ullage::Slot<std::int64_t, 1>,
     // draft_seed_topk: specs/sglang/slots.yaml:121
     ullage::Slot<std::int32_t, 2>,
-    // flashinfer_draft_kv_indptr: specs/sglang/backends/flashinfer.yaml:57
+    // flashinfer_draft_kv_indptr: specs/sglang/backends/flashinfer.yaml:71
     ullage::Slot<std::int32_t, 2>,
-    // flashinfer_draft_last_page_len: specs/sglang/backends/flashinfer.yaml:60
+    // flashinfer_draft_last_page_len: specs/sglang/backends/flashinfer.yaml:74
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_draft_kv_indices: specs/sglang/backends/flashinfer.yaml:62
+    // flashinfer_draft_kv_indices: specs/sglang/backends/flashinfer.yaml:76
     ullage::Slot<std::int32_t, 3>,
     // mla_draft_kv_indptr: specs/sglang/backends/mla.yaml:64
     ullage::Slot<std::int32_t, 2>,

@@ -7,7 +7,7 @@
 namespace {
 
 using Slots = ullage::Table<
-    // flashinfer_workspace: specs/sglang/backends/flashinfer.yaml:67
+    // flashinfer_workspace: specs/sglang/backends/flashinfer.yaml:81
     ullage::Slot<std::uint8_t, 1>,
     // input_ids: specs/sglang/slots.yaml:3
     ullage::Slot<std::int64_t, 1, std::int32_t>,
@@ -39,15 +39,15 @@ using Slots = ullage::Table<
     ullage::Slot<std::int32_t, 1, std::int64_t>,
     // num_token_non_padded: specs/sglang/slots.yaml:316
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_kv_indptr: specs/sglang/backends/flashinfer.yaml:16
+    // flashinfer_kv_indptr: specs/sglang/backends/flashinfer.yaml:30
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_qo_indptr: specs/sglang/backends/flashinfer.yaml:19
+    // flashinfer_qo_indptr: specs/sglang/backends/flashinfer.yaml:33
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_last_page_len: specs/sglang/backends/flashinfer.yaml:21
+    // flashinfer_last_page_len: specs/sglang/backends/flashinfer.yaml:35
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_second_kv_indptr: specs/sglang/backends/flashinfer.yaml:23
+    // flashinfer_second_kv_indptr: specs/sglang/backends/flashinfer.yaml:37
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_second_qo_indptr: specs/sglang/backends/flashinfer.yaml:26
+    // flashinfer_second_qo_indptr: specs/sglang/backends/flashinfer.yaml:40
     ullage::Slot<std::int32_t, 1>,
     // mla_kv_indptr: specs/sglang/backends/mla.yaml:19
     ullage::Slot<std::int32_t, 1>,
