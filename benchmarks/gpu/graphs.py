@@ -69,9 +69,7 @@ def _medians(ways: Mapping[str, Way], calls: int, *, wait: bool) -> dict[str, fl
 def measured(worker: GraphWorker, requests: int) -> dict[str, object]:
     """One number of requests. SystemExit if the graph gives other tokens than the eager step."""
     live, graphs = decode_batch(requests), worker.graphs.graphs
-    engine = GraphEngine(
-        worker.model, worker.pool, worker.table, worker.attention, worker.graphs
-    )
+    engine = GraphEngine(worker.model, worker.pool, worker.table, worker.attention, worker.graphs)
     runner, eager = worker.runners.decode_graph, worker.runners.eager
     batch = runner.load(live)
     graph, others = graphs.graph_of(batch), cycle((batch, replace(batch)))

@@ -18,8 +18,8 @@ from ullage_demo.schedule import RunningSequence
 from ullage_demo.setting import Demo, build_scheduler
 from ullage_demo.sizes import Sizes, Speculation
 from ullage_demo.speculation import Round, SpeculativeDecoder, verify_batch
-from ullage_demo.tree import ROOT, DraftTree
 from ullage_demo.student import agrees
+from ullage_demo.tree import ROOT, DraftTree
 from ullage_demo.worker import Worker, draft_worker, target_worker
 from ullage_demo.workload import make_requests
 from ullage_generated.sglang import Mode

@@ -1,4 +1,4 @@
-"""Attention by FlashInfer's kernels: its wrappers, as the specs declare them, over a runner's slots.
+"""Attention by FlashInfer's kernels: the wrappers that the specs declare, over a runner's slots.
 
 Keys and values are in half precision, and so are queries while they attend. Lengths are known on
 the host, so that planning waits for the device only where a tree brings a mask.
@@ -20,6 +20,8 @@ from ullage_demo.seam import Batch, extend_lengths, present
 from ullage_generated.sglang import (
     Config,
     DecodeGraphTargetBatch,
+    EagerDraftBatch,
+    EagerTargetBatch,
     FlashinferDecode,
     FlashinferGraphDecode,
     FlashinferGraphPrefill,
@@ -27,6 +29,8 @@ from ullage_generated.sglang import (
     FlashinferTree,
     Mode,
 )
+
+EagerBatch = EagerTargetBatch | EagerDraftBatch
 
 ONE_SLOT = 1
 """Pages as FlashInfer sees them: keys are listed slot by slot, so that pages of any size do."""
@@ -108,10 +112,14 @@ class FlashInferAttention:
     def plan(
         self, batch: Batch, pool: KVPool, table: RequestTable, tree: Tensor | None
     ) -> FlashInferPlan:
+        if isinstance(batch, DecodeGraphTargetBatch):
+            raise TypeError("A batch of a graph has a plan that its graph goes on reading.")
         shares = shares_of(batch, table, tree)
         if tree is not None:
             seen = plan_attention(batch, pool, table, tree)
-            return FlashInferPlan(pool, seen.out_cache_loc, self._by_mask(batch, table, shares, seen))
+            return FlashInferPlan(
+                pool, seen.out_cache_loc, self._by_mask(batch, table, shares, seen)
+            )
         if max(shares.queries) == 1:
             return FlashInferPlan(pool, written(batch), self._by_ones(batch, table, shares))
         return FlashInferPlan(pool, written(batch), self._by_lengths(batch, table, shares))
@@ -128,7 +136,7 @@ class FlashInferAttention:
         wrapper = self._graph_by_mask(batch, table, shares, seen)
         return FlashInferPlan(pool, seen.out_cache_loc, wrapper)
 
-    def _by_ones(self, batch: Batch, table: RequestTable, shares: Shares) -> FlashinferDecode:
+    def _by_ones(self, batch: EagerBatch, table: RequestTable, shares: Shares) -> FlashinferDecode:
         """A query to each request."""
         if self._decode is None:
             self._decode = FlashinferDecode(batch, self._config, use_tensor_cores=False)
@@ -163,7 +171,9 @@ class FlashInferAttention:
             sm_scale=self._scale,
         )
 
-    def _by_lengths(self, batch: Batch, table: RequestTable, shares: Shares) -> FlashinferPrefill:
+    def _by_lengths(
+        self, batch: EagerBatch, table: RequestTable, shares: Shares
+    ) -> FlashinferPrefill:
         """Each query sees the keys up to its own, or all of its request."""
         if self._prefill is None:
             self._prefill = FlashinferPrefill(batch, self._config)
@@ -182,7 +192,7 @@ class FlashInferAttention:
         return self._prefill
 
     def _by_mask(
-        self, batch: Batch, table: RequestTable, shares: Shares, seen: TorchPlan
+        self, batch: EagerBatch, table: RequestTable, shares: Shares, seen: TorchPlan
     ) -> FlashinferTree:
         if self._tree is None:
             self._tree = FlashinferTree(batch, self._config)

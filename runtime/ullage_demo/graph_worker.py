@@ -172,9 +172,7 @@ def capture_batch(requests: int, width: int, device: Device) -> LiveBatch:
     )
 
 
-def graph_worker(
-    sizes: Sizes, *, place: Place = CPU, student: Place | None = None
-) -> GraphWorker:
+def graph_worker(sizes: Sizes, *, place: Place = CPU, student: Place | None = None) -> GraphWorker:
     """A fresh target, warmed up, with a graph for each of the buckets.
 
     `student`: where another one replays each batch, see `Worker`.

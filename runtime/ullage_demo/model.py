@@ -22,9 +22,7 @@ INITIALIZER_RANGE = 0.2
 """Wide on purpose: with the default of 0.02 the greedy continuation repeats one token."""
 
 
-def build_target(
-    head_dim: int = 16, *, seed: int = 0, device: Device = "cpu"
-) -> LlamaForCausalLM:
+def build_target(head_dim: int = 16, *, seed: int = 0, device: Device = "cpu") -> LlamaForCausalLM:
     """The served model in fp32: grouped-query attention and untied embeddings.
 
     Its weights are the same on every device.

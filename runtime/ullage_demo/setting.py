@@ -32,9 +32,7 @@ class Demo:
         return max(4, self.requests // 2)
 
 
-def build_demo(
-    requests: int = 24, *, place: Place = CPU, student: Place | None = None
-) -> Demo:
+def build_demo(requests: int = 24, *, place: Place = CPU, student: Place | None = None) -> Demo:
     reference = Reference(build_reference(build_target(place.head_dim)))
     return Demo(reference, requests, place=place, student=student)
 

@@ -7,6 +7,7 @@ one's, so that every step of a run can be compared and not only those before the
 from __future__ import annotations
 
 from collections import defaultdict
+from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from ullage_demo.worker import Worker
 
 TOLERANCE = 0.05
-"""Logits of the demo's model are within a few tens; attention in half precision moves them so far."""
+"""Logits of the demo's model are within a few tens; half precision moves them so far."""
 
 
 @dataclass(slots=True)
@@ -110,9 +111,9 @@ def agrees(*workers: Worker) -> tuple[Check, ...]:
 
 def moved(live: LiveBatch, device: Device) -> LiveBatch:
     """The batch with its tensors on `device`, but for those that every engine keeps on the host."""
-    tensors = {
-        each.name: value.to(device)
-        for each in fields(live)
-        if isinstance(value := getattr(live, each.name), Tensor) and not each.name.endswith("_cpu")
-    }
-    return replace(live, **tensors)
+    copied = copy(live)
+    for each in fields(live):
+        value = getattr(live, each.name)
+        if isinstance(value, Tensor) and not each.name.endswith("_cpu"):
+            object.__setattr__(copied, each.name, value.to(device))  # frozen, and has no other way
+    return copied

@@ -60,12 +60,8 @@ class Worker:
         self.runner.warm_up(self._engine())
         self.runner.statistics.clear()
 
-    def _engine(
-        self, *, tree: Tensor | None = None, group: LayerGroup | None = None
-    ) -> StepEngine:
-        return StepEngine(
-            self.model, self.pool, self.table, self.attention, tree=tree, group=group
-        )
+    def _engine(self, *, tree: Tensor | None = None, group: LayerGroup | None = None) -> StepEngine:
+        return StepEngine(self.model, self.pool, self.table, self.attention, tree=tree, group=group)
 
     @torch.inference_mode()
     def _execute(self, live: LiveBatch, engine: StepEngine) -> Tensor:

@@ -24,6 +24,11 @@ U735   another runner overwrote a loaded batch that was still read
 U736   an output has the rows of no axis of its batch
 U737   no graph was captured for the rows of a batch
 U738   a batch lies elsewhere than its graph reads
+U741   a wrapper does not exist in this configuration
+U742   a wrapper has no object of this index
+U743   a batch lacks a slot that a wrapper needs
+U744   a slot cannot be seen in one axis without a copy
+U745   the library of a wrapper, or its class, is missing
 =====  ==========================================================================
 """
 
@@ -172,6 +177,17 @@ class GraphError(UllageRuntimeError):
     def __init__(self, code: str, mode: str, problem: str) -> None:
         self.mode, self.problem = mode, problem
         super().__init__(code, f"Mode {mode!r}: {problem}. Nothing was launched.")
+
+
+class WrapperError(UllageRuntimeError):
+    """An object of a library cannot be made or planned. Raised before the library is called.
+
+    `place`: the spec line of the wrapper.
+    """
+
+    def __init__(self, code: str, wrapper: str, problem: str, *, place: str) -> None:
+        self.wrapper, self.problem, self.place = wrapper, problem, place
+        super().__init__(code, f"Wrapper {wrapper} {problem} ({place}).")
 
 
 class StaleCodeError(UllageRuntimeError):

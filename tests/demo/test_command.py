@@ -43,7 +43,10 @@ def test_help_lists_every_mode_that_is_served(capsys: pytest.CaptureFixture[str]
 def test_every_option_reaches_the_demo(served: list[Options]) -> None:
     main(["demo", "--mode", "tree", "--requests", "9", "--debug"])
     main(["demo"])
-    assert served == [Options("tree", 9, "cpu", debug=True), Options(None, 24, "cpu", debug=False)]
+    assert served == [
+        Options("tree", 9, "cpu", "torch", debug=True),
+        Options(None, 24, "cpu", "torch", debug=False),
+    ]
 
 
 def test_the_device_reaches_the_demo_where_there_is_one(
@@ -128,3 +131,8 @@ def test_one_mode_alone_is_served(capsys: pytest.CaptureFixture[str]) -> None:
     assert "diffusion" not in by_command
     assert run_module(["--mode", "frozen", "--requests", "8"]) == 0
     assert "frozen_kv_draft" in capsys.readouterr().out
+
+
+def test_kernels_that_follow_the_cpu_take_a_device(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--attention", "flashinfer"]) == 2
+    assert "--attention flashinfer takes --device cuda" in capsys.readouterr().err

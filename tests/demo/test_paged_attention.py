@@ -70,7 +70,7 @@ def test_what_the_padding_slot_holds_reaches_no_live_row(demo: Demo) -> None:
 
 
 def test_a_corrupted_page_changes_tokens(demo: Demo) -> None:
-    assert notices_a_corrupted_page(demo.reference, make_requests(1, seed=5)[0]).passed
+    assert notices_a_corrupted_page(demo, make_requests(1, seed=5)[0]).passed
 
 
 def test_damage_stays_within_its_page() -> None:

@@ -13,6 +13,7 @@ from ullage_demo.adaptive import adaptive_sizes
 from ullage_demo.batches import Window, window_batch
 from ullage_demo.engine import StepEngine
 from ullage_demo.paged_kv import RequestTable
+from ullage_demo.place import Place
 from ullage_demo.report import rows_of
 from ullage_demo.runners import (
     DraftRunner,
@@ -216,7 +217,7 @@ def test_sizes_that_no_engine_could_have_are_refused() -> None:
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_debug_mode_finds_nothing(demo: Demo, name: str) -> None:
     alignment = 1 if name in ("split", "adaptive") else 3
-    outcome = SCENARIOS[name](replace(demo, alignment=alignment, debug=True))
+    outcome = SCENARIOS[name](replace(demo, alignment=alignment, place=Place(debug=True)))
     assert [check for check in outcome.checks if not check.passed] == []
 
 

@@ -7,10 +7,10 @@ import torch
 
 from ullage_demo.options import MODES
 from ullage_demo.place import Place
-from ullage_demo.scenarios import SCENARIOS, damage_page
-from ullage_demo.setting import build_demo, build_scheduler
 from ullage_demo.plain import run_step
+from ullage_demo.scenarios import SCENARIOS, damage_page
 from ullage_demo.schedule import Step
+from ullage_demo.setting import build_demo, build_scheduler
 from ullage_demo.sizes import Sizes
 from ullage_demo.student import TOLERANCE, Agreement, agrees
 from ullage_demo.worker import Worker, target_worker

@@ -16,6 +16,7 @@ from support.canal import CANAL
 from support.cask import CASK
 from support.ladle import LADLE
 from support.names import NAMES
+from support.press import PRESS
 from support.shared import shared_memory
 from support.sluice import SLUICE, WEIR
 from support.tank import TANK
@@ -62,6 +63,7 @@ ENGINES: Mapping[str, Mapping[str, str]] = {
     "cask": CASK,
     "ladle": LADLE,
     "names": NAMES,
+    "press": PRESS,
     "sluice": SLUICE,
     "tank": TANK,
     "weir": WEIR,

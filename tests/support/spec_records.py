@@ -15,6 +15,7 @@ from support.expressions import (
     list_expressions,
 )
 from support.spec_words import names, texts
+from support.wrapper_records import wrappers
 from ullage.expr.parse import SourceRef
 from ullage.expr.tree import TRUE, Enumerant, Expr, Name, transform
 from ullage.expr.units import BASES, NO_UNIT, Unit
@@ -367,6 +368,7 @@ def _of_one_section() -> tuple[st.SearchStrategy[Spec], ...]:
         named(slots()).map(lambda found: replace(_EMPTY, slots=found)),
         named(carried).map(lambda found: replace(_EMPTY, carried=found)),
         named(readers()).map(lambda found: replace(_EMPTY, readers=found)),
+        wrappers(anything(), conditions()).map(lambda found: replace(_EMPTY, wrappers=found)),
         named(modes()).map(lambda found: replace(_EMPTY, modes=found)),
     )
 

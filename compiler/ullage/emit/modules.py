@@ -51,6 +51,8 @@ RUNTIME: Final[Mapping[str, str]] = {
     "ConfigurationError": "errors",
     "ConfigurationProblem": "errors",
     "DebugOptions": "debug",
+    "Declaration": "library_objects",
+    "LibraryObject": "library_objects",
     "PeerError": "errors",
     "Problems": "configuration",
     "LoadPlan": "load_plan",

@@ -25,6 +25,7 @@ from ullage.emit.selection import SelectionEmitter
 from ullage.emit.strategies import StrategiesEmitter
 from ullage.emit.text import literal, sentence
 from ullage.emit.usage import usage_of
+from ullage.emit.wrappers import WrappersEmitter
 from ullage.processes import Mapper, in_turn
 
 Emitter = Callable[[], Iterable[Module]]
@@ -74,6 +75,7 @@ def parts_of(engine: EngineModel) -> Iterator[Emitter]:
     yield lambda: [EngineEmitter(engine).module()]
     yield SelectionEmitter(engine).modules
     yield lambda: [StrategiesEmitter(engine).module()]
+    yield WrappersEmitter(engine).modules
     for runner in engine.runners:
         yield RunnerEmitter(runner).modules
 
@@ -125,6 +127,7 @@ def _package(engine: EngineModel, modules: list[_Written]) -> Module:
         wanted |= {runner.classes.batch, runner.classes.capacities, runner.classes.engine}
         wanted |= {runner.classes.registry, runner.classes.runner, runner.classes.facts}
     wanted |= {engine.selection_class(worker.name) for worker in engine.spec.workers}
+    wanted |= {name for name, module in defined.items() if module == "wrappers"}
     exported = {name: module for name, module in sorted(defined.items()) if name in wanted}
     listed = ", ".join(literal(name) for name in exported)
     body = f"__all__ = [{listed}]"

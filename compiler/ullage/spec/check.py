@@ -19,6 +19,7 @@ from ullage.spec.check_runners import resolve_runner
 from ullage.spec.check_seen import check_seen, check_sources
 from ullage.spec.check_slots import resolve_reader, resolve_slot, units_of_elements
 from ullage.spec.check_transforms import resolve_transform
+from ullage.spec.check_wrappers import resolve_wrapper
 from ullage.spec.definitions import Globals, resolve_globals
 from ullage.spec.model import Constraint, Mode, Read, Reader, Runner, Slot, Spec, Transform, Worker
 from ullage.spec.scope import ANY_INTEGER, Expressions
@@ -56,6 +57,7 @@ class ResolvedSpec:
             audits=(),
             references=(),
             concurrent=(),
+            wrappers=(),
         )
         return replace(self, spec=kept)
 
@@ -224,6 +226,9 @@ def _resolved(spec: Spec, known: Globals, expressions: Expressions) -> Spec:
         runners=runners,
         concurrent=tuple(
             resolve_concurrent(each, spec, known, expressions) for each in spec.concurrent
+        ),
+        wrappers=tuple(
+            resolve_wrapper(each, runners, spec, known, expressions) for each in spec.wrappers
         ),
         audits=tuple(
             resolve_audit(each, runners, units, spec, known, expressions) for each in spec.audits

@@ -25,6 +25,7 @@ NAMED: Final = (
     "groups",
     "carried",
     "readers",
+    "wrappers",
 )
 LISTED: Final = ("constraints", "concurrent")
 SECTIONS: Final = (*SINGLE, *NAMED, *LISTED)

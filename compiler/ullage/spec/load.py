@@ -23,6 +23,7 @@ from ullage.spec.load_parameters import (
 from ullage.spec.load_runners import load_runner
 from ullage.spec.load_slots import load_carried, load_readers, load_slots
 from ullage.spec.load_transforms import load_transforms
+from ullage.spec.load_wrappers import load_wrappers
 from ullage.spec.model import LANGUAGE_VERSION, Runner, Spec
 from ullage.spec.reading import Reading
 from ullage.spec.stated import Audit
@@ -72,6 +73,7 @@ def _load(reading: Reading, folder: Folder, digest: str) -> Spec:
         modes=modes,
         runners=runners,
         concurrent=load_concurrent(reading, library),
+        wrappers=load_wrappers(reading, library, slots),
         audits=_audits(reading, folder, runners),
         place=library.place("engine"),
         references=reading.references,

@@ -17,6 +17,7 @@ from ullage.spec.collectives import Collective
 from ullage.spec.references import Reference
 from ullage.spec.runner_parts import Capture, Fallback, WarmUp, Within
 from ullage.spec.stated import Audit
+from ullage.spec.wrappers import Wrapper
 
 LANGUAGE_VERSION = 1
 
@@ -390,3 +391,4 @@ class Spec:
     references: tuple[Reference, ...] = ()
     groups: tuple[str, ...] = field(default=(), compare=False)
     concurrent: tuple[Concurrent, ...] = ()
+    wrappers: tuple[Wrapper, ...] = ()

@@ -36,6 +36,7 @@ from ullage.spec.model import (
 )
 from ullage.spec.runner_parts import Capture, WarmUp, Within
 from ullage.spec.stated import Audit, StatedFormula
+from ullage.spec.write_wrappers import WRAPPER
 from ullage.spec.writing import (
     Table,
     condition,
@@ -220,6 +221,7 @@ _SPEC: Table[Spec] = {
     "slots": lambda spec: entries(spec.slots, _SLOT) or None,
     "carried": lambda spec: entries(spec.carried, _CARRIED) or None,
     "readers": lambda spec: entries(spec.readers, _READER) or None,
+    "wrappers": lambda spec: entries(spec.wrappers, WRAPPER) or None,
     "concurrent": lambda spec: (
         tuple(written(group, _CONCURRENT) for group in spec.concurrent) or None
     ),

@@ -45,6 +45,7 @@ from ullage.wellformed.rounds import check_rank_count, check_rounds
 from ullage.wellformed.skips import check_skips
 from ullage.wellformed.takers import check_takers
 from ullage.wellformed.uses import Need, Reached, Use, Walker
+from ullage.wellformed.wrappers import uses_of_wrappers
 from ullage.wellformed.writers import check_writers
 
 
@@ -56,6 +57,7 @@ def check_problem(
         *_uses_of(problem, solver),
         *_uses_of_slots(resolved, problem, solver),
         *_uses_of_groups(resolved, solver),
+        *uses_of_wrappers(resolved, problem, solver),
     )
     signs = ("extent", "share")
     check_uses((use for use in uses if use.need not in signs), resolved, solver, collector)
@@ -142,6 +144,7 @@ def _message(use: Use, subject: str) -> str:
         "large element": f"no element may be large enough: {condition} can be false",
         "extent": f"the extent of {subject} can be negative",
         "share": f"what a rank brings to the others can be negative: {subject}",
+        "rows": f"'{subject}' may not have a row for each object: expected {condition}",
     }
     return messages[use.need]
 

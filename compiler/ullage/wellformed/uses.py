@@ -30,7 +30,7 @@ from ullage.place import Place
 from ullage.prove.lists import has_at_least, has_element
 from ullage.prove.solver import Solver, at_least_one, at_most
 
-Need = Literal["divisor", "guard", "element", "large element", "extent", "share"]
+Need = Literal["divisor", "guard", "element", "large element", "extent", "share", "rows"]
 
 CODES: Mapping[Need, str] = {
     "divisor": "U306",
@@ -39,6 +39,7 @@ CODES: Mapping[Need, str] = {
     "large element": "U405",
     "extent": "U408",
     "share": "U408",
+    "rows": "U221",
 }
 
 Related = tuple[tuple[Place, str], ...]

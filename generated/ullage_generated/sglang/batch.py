@@ -775,6 +775,12 @@ class DecodeGraphTargetBatch(LoadedBatch):
     (requests - 1)) * flashinfer_block_bytes], uint8: the same in a graph, whose blocks have
     to do for any queries of its rows; only where has_flashinfer.
     """
+    # specs/sglang/backends/mla.yaml:73
+    mla_workspace: Tensor | None = None
+    """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)], uint8: what two blocks of each
+    multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
+    and their scales; only where has_mla.
+    """
     # specs/sglang/backends/prepared.yaml:3
     graph_input_embeds: Tensor | None = None
     """[tokens, hidden_size], bfloat16: embeddings that special paths of a model put in place of
@@ -1128,6 +1134,12 @@ class DflashGraphDraftBatch(LoadedBatch):
     (requests - 1)) * flashinfer_block_bytes], uint8: the same in a graph, whose blocks have
     to do for any queries of its rows; only where has_flashinfer.
     """
+    # specs/sglang/backends/mla.yaml:73
+    mla_workspace: Tensor | None = None
+    """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)], uint8: what two blocks of each
+    multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
+    and their scales; only where has_mla.
+    """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None = None
     """[tokens], int64: token ids."""
@@ -1424,6 +1436,12 @@ class DraftExtendGraphDraftBatch(LoadedBatch):
     (requests - 1)) * flashinfer_block_bytes], uint8: the same in a graph, whose blocks have
     to do for any queries of its rows; only where has_flashinfer.
     """
+    # specs/sglang/backends/mla.yaml:73
+    mla_workspace: Tensor | None = None
+    """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)], uint8: what two blocks of each
+    multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
+    and their scales; only where has_mla.
+    """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None = None
     """[tokens], int64: token ids."""
@@ -1679,6 +1697,12 @@ class DraftGraphDraftBatch(LoadedBatch):
     (requests - 1)) * flashinfer_block_bytes], uint8: the same in a graph, whose blocks have
     to do for any queries of its rows; only where has_flashinfer.
     """
+    # specs/sglang/backends/mla.yaml:73
+    mla_workspace: Tensor | None = None
+    """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)], uint8: what two blocks of each
+    multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
+    and their scales; only where has_mla.
+    """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None = None
     """[tokens], int64: token ids."""
@@ -1856,6 +1880,12 @@ class EagerTargetBatch(LoadedBatch):
     * flashinfer_block_bytes], uint8: what its kernels keep between their parts; only where
     has_flashinfer.
     """
+    # specs/sglang/backends/mla.yaml:73
+    mla_workspace: Tensor | None = None
+    """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)], uint8: what two blocks of each
+    multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
+    and their scales; only where has_mla.
+    """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None = None
     """[tokens], int64: token ids."""
@@ -1984,6 +2014,12 @@ class EagerDraftBatch(LoadedBatch):
     """[flashinfer_workspace_bytes if enable_deterministic_inference else flashinfer_split_blocks
     * flashinfer_block_bytes], uint8: what its kernels keep between their parts; only where
     has_flashinfer.
+    """
+    # specs/sglang/backends/mla.yaml:73
+    mla_workspace: Tensor | None = None
+    """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)], uint8: what two blocks of each
+    multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
+    and their scales; only where has_mla.
     """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None = None

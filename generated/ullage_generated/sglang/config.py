@@ -206,7 +206,7 @@ class Config:
     mla_latent_size: Width of a latent key, with its rotary part; [1, 4096]; None unless
         attention_backend == trtllm_mla.
     mla_output_size: Width of what attention to latent keys puts out; [1, 4096]; None unless
-        attention_backend == trtllm_mla.
+        attention_backend == flashinfer_mla or attention_backend == trtllm_mla.
     dsa_pages: Tables hold pages and not tokens; None unless attention_backend == dsa.
     dsa_index_topk: Keys that the indexer selects for a token; [1, 1048576]; None unless
         attention_backend == dsa.
@@ -511,7 +511,7 @@ class Config:
     # specs/sglang/engine.yaml:256
     mla_output_size: int | None = None
     """Width of what attention to latent keys puts out; [1, 4096]; None unless attention_backend
-    == trtllm_mla.
+    == flashinfer_mla or attention_backend == trtllm_mla.
     """
     # specs/sglang/engine.yaml:259
     dsa_pages: bool | None = None
@@ -864,7 +864,9 @@ class Config:
         if mla_latent_size is None and (attention_backend == AttentionBackend.TRTLLM_MLA):
             mla_latent_size = 576
         # specs/sglang/engine.yaml:256
-        if mla_output_size is None and (attention_backend == AttentionBackend.TRTLLM_MLA):
+        if mla_output_size is None and (
+            attention_backend in (AttentionBackend.FLASHINFER_MLA, AttentionBackend.TRTLLM_MLA)
+        ):
             mla_output_size = 512
         # specs/sglang/engine.yaml:259
         if dsa_pages is None and (attention_backend == AttentionBackend.DSA):
@@ -1580,7 +1582,10 @@ class Config:
                     "specs/sglang/engine.yaml:253",
                 )
         if problems.passed("attention_backend"):
-            if self.attention_backend == AttentionBackend.TRTLLM_MLA:
+            if self.attention_backend in (
+                AttentionBackend.FLASHINFER_MLA,
+                AttentionBackend.TRTLLM_MLA,
+            ):
                 problems.integer(
                     "mla_output_size", self.mla_output_size, 1, 4096, "specs/sglang/engine.yaml:256"
                 )
@@ -1588,7 +1593,7 @@ class Config:
                 problems.unset(
                     "mla_output_size",
                     self.mla_output_size,
-                    "attention_backend == trtllm_mla",
+                    "attention_backend == flashinfer_mla or attention_backend == trtllm_mla",
                     "specs/sglang/engine.yaml:256",
                 )
         if problems.passed("attention_backend"):

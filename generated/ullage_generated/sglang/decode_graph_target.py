@@ -84,13 +84,13 @@ def fit_adaptive_verify(config: Config, rows: Rows, adaptive_draft_tokens: int |
         rows.graph_requests,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:54, specs/sglang/transforms.yaml:47
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:47
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:56,
+    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
     # specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
@@ -140,13 +140,13 @@ def fit_capture(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:54, specs/sglang/transforms.yaml:47
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:47
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:77
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -155,7 +155,7 @@ def fit_capture(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:56,
+    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
     # specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
@@ -238,13 +238,13 @@ def fit_decode(config: Config, rows: Rows, adaptive_draft_tokens: int | None) ->
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:54, specs/sglang/transforms.yaml:47
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:47
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:77
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -253,7 +253,7 @@ def fit_decode(config: Config, rows: Rows, adaptive_draft_tokens: int | None) ->
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:56,
+    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
     # specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
@@ -336,13 +336,13 @@ def fit_dllm_extend(config: Config, rows: Rows, adaptive_draft_tokens: int | Non
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:54, specs/sglang/transforms.yaml:47
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:47
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:77
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -351,7 +351,7 @@ def fit_dllm_extend(config: Config, rows: Rows, adaptive_draft_tokens: int | Non
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:56,
+    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
     # specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
@@ -434,13 +434,13 @@ def fit_idle(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> R
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:54, specs/sglang/transforms.yaml:47
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:47
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:77
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -449,7 +449,7 @@ def fit_idle(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> R
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:56,
+    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
     # specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
@@ -534,13 +534,13 @@ def fit_target_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | N
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:54, specs/sglang/transforms.yaml:47
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:47
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:77
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -549,7 +549,7 @@ def fit_target_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | N
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:56,
+    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
     # specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
@@ -918,7 +918,7 @@ class DecodeGraphTargetRunner:
         padded_rows = (
             pad.rows if isinstance(pad, Offer) else pad_adaptive_verify(rows) if pad else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:58
+        # specs/sglang/runners/decode_graph.yaml:59
         if pad and padded_rows.graph_requests > max(present(config.captured)):
             raise broken_relation(
                 "adaptive_verify",
@@ -945,7 +945,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:58",
+                place="specs/sglang/runners/decode_graph.yaml:59",
             )
         if pad:
             padded_rows = fit_adaptive_verify(config, padded_rows, adaptive_draft_tokens)
@@ -1129,7 +1129,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:58
+        # specs/sglang/runners/decode_graph.yaml:59
         if pad and padded_rows.graph_requests > max(present(config.captured)):
             raise broken_relation(
                 "decode",
@@ -1156,7 +1156,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:58",
+                place="specs/sglang/runners/decode_graph.yaml:59",
             )
         if pad:
             padded_rows = fit_decode(config, padded_rows, adaptive_draft_tokens)
@@ -1246,7 +1246,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:58
+        # specs/sglang/runners/decode_graph.yaml:59
         if pad and padded_rows.graph_requests > max(present(config.captured)):
             raise broken_relation(
                 "dllm_extend",
@@ -1273,7 +1273,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:58",
+                place="specs/sglang/runners/decode_graph.yaml:59",
             )
         if pad:
             padded_rows = fit_dllm_extend(config, padded_rows, adaptive_draft_tokens)
@@ -1346,7 +1346,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:58
+        # specs/sglang/runners/decode_graph.yaml:59
         if pad and padded_rows.graph_requests > max(present(config.captured)):
             raise broken_relation(
                 "idle",
@@ -1373,7 +1373,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:58",
+                place="specs/sglang/runners/decode_graph.yaml:59",
             )
         if pad:
             padded_rows = fit_idle(config, padded_rows, adaptive_draft_tokens)
@@ -1465,7 +1465,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:58
+        # specs/sglang/runners/decode_graph.yaml:59
         if pad and padded_rows.graph_requests > max(present(config.captured)):
             raise broken_relation(
                 "target_verify",
@@ -1492,7 +1492,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:58",
+                place="specs/sglang/runners/decode_graph.yaml:59",
             )
         if pad:
             padded_rows = fit_target_verify(config, padded_rows, adaptive_draft_tokens)
@@ -1819,6 +1819,13 @@ class DecodeGraphTargetRunner:
                     + (padded.requests - 1),
                 )
                 * config.flashinfer_block_bytes,
+            ),
+            # specs/sglang/backends/mla.yaml:73
+            mla_workspace=None
+            if registry.mla_workspace is None
+            else view(
+                registry.mla_workspace,
+                2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),
             ),
             # specs/sglang/backends/prepared.yaml:3
             graph_input_embeds=None
@@ -2419,6 +2426,7 @@ class DecodeGraphTargetRunner:
     def _poison_adaptive_verify(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
         poison_around(self.registry.flashinfer_graph_workspace, None)
+        poison_around(self.registry.mla_workspace, None)
         poison_around(self.registry.graph_input_embeds, None)
         poison_around(self.registry.verify_mask, None)
         poison_around(self.registry.input_ids, live.input_ids)
@@ -2872,6 +2880,13 @@ class DecodeGraphTargetRunner:
                     + (padded.requests - 1),
                 )
                 * config.flashinfer_block_bytes,
+            ),
+            # specs/sglang/backends/mla.yaml:73
+            mla_workspace=None
+            if registry.mla_workspace is None
+            else view(
+                registry.mla_workspace,
+                2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),
             ),
             # specs/sglang/backends/prepared.yaml:3
             graph_input_embeds=None
@@ -3515,6 +3530,7 @@ class DecodeGraphTargetRunner:
     def _poison_capturing(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
         poison_around(self.registry.flashinfer_graph_workspace, None)
+        poison_around(self.registry.mla_workspace, None)
         poison_around(self.registry.graph_input_embeds, None)
         poison_around(self.registry.verify_mask, None)
         poison_around(self.registry.input_ids, live.input_ids)
@@ -3950,6 +3966,13 @@ class DecodeGraphTargetRunner:
                     + (padded.requests - 1),
                 )
                 * config.flashinfer_block_bytes,
+            ),
+            # specs/sglang/backends/mla.yaml:73
+            mla_workspace=None
+            if registry.mla_workspace is None
+            else view(
+                registry.mla_workspace,
+                2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),
             ),
             # specs/sglang/backends/prepared.yaml:3
             graph_input_embeds=None
@@ -4544,6 +4567,7 @@ class DecodeGraphTargetRunner:
     def _poison_decoding(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
         poison_around(self.registry.flashinfer_graph_workspace, None)
+        poison_around(self.registry.mla_workspace, None)
         poison_around(self.registry.graph_input_embeds, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
@@ -4977,6 +5001,13 @@ class DecodeGraphTargetRunner:
                     + (padded.requests - 1),
                 )
                 * config.flashinfer_block_bytes,
+            ),
+            # specs/sglang/backends/mla.yaml:73
+            mla_workspace=None
+            if registry.mla_workspace is None
+            else view(
+                registry.mla_workspace,
+                2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),
             ),
             # specs/sglang/backends/prepared.yaml:3
             graph_input_embeds=None
@@ -5572,6 +5603,7 @@ class DecodeGraphTargetRunner:
     def _poison_lengthening(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
         poison_around(self.registry.flashinfer_graph_workspace, None)
+        poison_around(self.registry.mla_workspace, None)
         poison_around(self.registry.graph_input_embeds, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
@@ -6007,6 +6039,13 @@ class DecodeGraphTargetRunner:
                     + (padded.requests - 1),
                 )
                 * config.flashinfer_block_bytes,
+            ),
+            # specs/sglang/backends/mla.yaml:73
+            mla_workspace=None
+            if registry.mla_workspace is None
+            else view(
+                registry.mla_workspace,
+                2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),
             ),
             # specs/sglang/backends/prepared.yaml:3
             graph_input_embeds=None
@@ -6606,6 +6645,7 @@ class DecodeGraphTargetRunner:
     def _poison_idling(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
         poison_around(self.registry.flashinfer_graph_workspace, None)
+        poison_around(self.registry.mla_workspace, None)
         poison_around(self.registry.graph_input_embeds, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
@@ -7043,6 +7083,13 @@ class DecodeGraphTargetRunner:
                     + (padded.requests - 1),
                 )
                 * config.flashinfer_block_bytes,
+            ),
+            # specs/sglang/backends/mla.yaml:73
+            mla_workspace=None
+            if registry.mla_workspace is None
+            else view(
+                registry.mla_workspace,
+                2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),
             ),
             # specs/sglang/backends/prepared.yaml:3
             graph_input_embeds=None
@@ -7675,6 +7722,7 @@ class DecodeGraphTargetRunner:
     def _poison_target_verify(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
         poison_around(self.registry.flashinfer_graph_workspace, None)
+        poison_around(self.registry.mla_workspace, None)
         poison_around(self.registry.graph_input_embeds, None)
         poison_around(self.registry.verify_mask, None)
         poison_around(self.registry.input_ids, live.input_ids)
@@ -7820,22 +7868,22 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of adaptive_verify, decode, dllm_extend, idle, target_verify."""
-        # specs/sglang/runners/decode_graph.yaml:82
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/decode_graph.yaml:83
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/decode_graph.yaml:84
         engine.plan_replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:88
+        # specs/sglang/runners/decode_graph.yaml:89
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:89
+            # specs/sglang/runners/decode_graph.yaml:90
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:92
+        # specs/sglang/runners/decode_graph.yaml:93
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:92",
+            place="specs/sglang/runners/decode_graph.yaml:93",
         )
         return output
 
@@ -7843,23 +7891,23 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture."""
-        # specs/sglang/runners/decode_graph.yaml:82
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/decode_graph.yaml:83
-        engine.plan_replay(batch)
+        batch = self.load(live, pad=pad)
         # specs/sglang/runners/decode_graph.yaml:84
+        engine.plan_replay(batch)
+        # specs/sglang/runners/decode_graph.yaml:85
         engine.capture(batch)
-        # specs/sglang/runners/decode_graph.yaml:88
+        # specs/sglang/runners/decode_graph.yaml:89
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:89
+            # specs/sglang/runners/decode_graph.yaml:90
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:92
+        # specs/sglang/runners/decode_graph.yaml:93
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:92",
+            place="specs/sglang/runners/decode_graph.yaml:93",
         )
         return output

@@ -78,7 +78,7 @@ def pad_capture_block(rows: Rows) -> Rows:
 def fit_capture_block(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode capture_block as this runner has them, after decode_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # decode_bucket: specs/sglang/runners/dflash_graph.yaml:39, specs/sglang/transforms.yaml:47
+    # decode_bucket: specs/sglang/runners/dflash_graph.yaml:40, specs/sglang/transforms.yaml:47
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
@@ -116,7 +116,7 @@ def pad_dflash_draft(rows: Rows) -> Rows:
 def fit_dflash_draft(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode dflash_draft as this runner has them, after decode_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # decode_bucket: specs/sglang/runners/dflash_graph.yaml:39, specs/sglang/transforms.yaml:47
+    # decode_bucket: specs/sglang/runners/dflash_graph.yaml:40, specs/sglang/transforms.yaml:47
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
@@ -489,7 +489,7 @@ class DflashGraphDraftRunner:
         padded_rows = (
             pad.rows if isinstance(pad, Offer) else pad_dflash_draft(rows) if pad else rows
         )
-        # specs/sglang/runners/dflash_graph.yaml:41
+        # specs/sglang/runners/dflash_graph.yaml:42
         if pad and padded_rows.graph_requests > max(present(config.captured)):
             raise broken_relation(
                 "dflash_draft",
@@ -516,7 +516,7 @@ class DflashGraphDraftRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/dflash_graph.yaml:41",
+                place="specs/sglang/runners/dflash_graph.yaml:42",
             )
         if pad:
             padded_rows = fit_dflash_draft(config, padded_rows, adaptive_draft_tokens)
@@ -716,6 +716,13 @@ class DflashGraphDraftRunner:
                     + (padded.requests - 1),
                 )
                 * config.flashinfer_block_bytes,
+            ),
+            # specs/sglang/backends/mla.yaml:73
+            mla_workspace=None
+            if registry.mla_workspace is None
+            else view(
+                registry.mla_workspace,
+                2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),
             ),
             # specs/sglang/slots.yaml:3
             input_ids=steps.copy_present(
@@ -1153,6 +1160,7 @@ class DflashGraphDraftRunner:
     def _poison_capturing(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
         poison_around(self.registry.flashinfer_graph_workspace, None)
+        poison_around(self.registry.mla_workspace, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -1416,6 +1424,13 @@ class DflashGraphDraftRunner:
                     + (padded.requests - 1),
                 )
                 * config.flashinfer_block_bytes,
+            ),
+            # specs/sglang/backends/mla.yaml:73
+            mla_workspace=None
+            if registry.mla_workspace is None
+            else view(
+                registry.mla_workspace,
+                2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),
             ),
             # specs/sglang/slots.yaml:3
             input_ids=steps.copy_present(
@@ -1843,6 +1858,7 @@ class DflashGraphDraftRunner:
     def _poison_extending(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
         poison_around(self.registry.flashinfer_graph_workspace, None)
+        poison_around(self.registry.mla_workspace, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -1950,24 +1966,24 @@ class DflashGraphDraftRunner:
         self, live: LiveBatch, engine: DflashGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture_block."""
-        # specs/sglang/runners/dflash_graph.yaml:56
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/dflash_graph.yaml:57
-        engine.plan_block(batch)
+        batch = self.load(live, pad=pad)
         # specs/sglang/runners/dflash_graph.yaml:58
+        engine.plan_block(batch)
+        # specs/sglang/runners/dflash_graph.yaml:59
         engine.capture_block(batch)
-        # specs/sglang/runners/dflash_graph.yaml:62
+        # specs/sglang/runners/dflash_graph.yaml:63
         with engine.timer(batch):
-            # specs/sglang/runners/dflash_graph.yaml:63
+            # specs/sglang/runners/dflash_graph.yaml:64
             output = engine.replay_block(batch)
-        # specs/sglang/runners/dflash_graph.yaml:66
+        # specs/sglang/runners/dflash_graph.yaml:67
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/dflash_graph.yaml:66",
+            place="specs/sglang/runners/dflash_graph.yaml:67",
         )
         return output
 
@@ -1975,21 +1991,21 @@ class DflashGraphDraftRunner:
         self, live: LiveBatch, engine: DflashGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of dflash_draft."""
-        # specs/sglang/runners/dflash_graph.yaml:56
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/dflash_graph.yaml:57
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/dflash_graph.yaml:58
         engine.plan_block(batch)
-        # specs/sglang/runners/dflash_graph.yaml:62
+        # specs/sglang/runners/dflash_graph.yaml:63
         with engine.timer(batch):
-            # specs/sglang/runners/dflash_graph.yaml:63
+            # specs/sglang/runners/dflash_graph.yaml:64
             output = engine.replay_block(batch)
-        # specs/sglang/runners/dflash_graph.yaml:66
+        # specs/sglang/runners/dflash_graph.yaml:67
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/dflash_graph.yaml:66",
+            place="specs/sglang/runners/dflash_graph.yaml:67",
         )
         return output

@@ -76,7 +76,7 @@ def pad_capture_draft_extend(rows: Rows) -> Rows:
 def fit_capture_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_draft_extend as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:36,
+    # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:37,
     # specs/sglang/transforms.yaml:59
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
@@ -145,7 +145,7 @@ def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode draft_extend as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:36,
+    # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:37,
     # specs/sglang/transforms.yaml:59
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
@@ -214,7 +214,7 @@ def pad_idle_in_catch_up(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_idle_in_catch_up(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_in_catch_up as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:36,
+    # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:37,
     # specs/sglang/transforms.yaml:59
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
@@ -598,7 +598,7 @@ class DraftExtendGraphDraftRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/draft_extend_graph.yaml:38
+        # specs/sglang/runners/draft_extend_graph.yaml:39
         if pad and padded_rows.graph_requests > max(present(config.captured_drafts)):
             raise broken_relation(
                 "draft_extend",
@@ -622,7 +622,7 @@ class DraftExtendGraphDraftRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/draft_extend_graph.yaml:38",
+                place="specs/sglang/runners/draft_extend_graph.yaml:39",
             )
         if pad:
             padded_rows = fit_draft_extend(config, padded_rows)
@@ -666,7 +666,7 @@ class DraftExtendGraphDraftRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/draft_extend_graph.yaml:38
+        # specs/sglang/runners/draft_extend_graph.yaml:39
         if pad and padded_rows.graph_requests > max(present(config.captured_drafts)):
             raise broken_relation(
                 "idle_in_catch_up",
@@ -690,7 +690,7 @@ class DraftExtendGraphDraftRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/draft_extend_graph.yaml:38",
+                place="specs/sglang/runners/draft_extend_graph.yaml:39",
             )
         if pad:
             padded_rows = fit_idle_in_catch_up(config, padded_rows)
@@ -922,6 +922,13 @@ class DraftExtendGraphDraftRunner:
                     + (padded.requests - 1),
                 )
                 * config.flashinfer_block_bytes,
+            ),
+            # specs/sglang/backends/mla.yaml:73
+            mla_workspace=None
+            if registry.mla_workspace is None
+            else view(
+                registry.mla_workspace,
+                2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),
             ),
             # specs/sglang/slots.yaml:3
             input_ids=steps.copy_present(
@@ -1381,6 +1388,7 @@ class DraftExtendGraphDraftRunner:
     def _poison_catching_up(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
         poison_around(self.registry.flashinfer_graph_workspace, None)
+        poison_around(self.registry.mla_workspace, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -1506,24 +1514,24 @@ class DraftExtendGraphDraftRunner:
         self, live: LiveBatch, engine: DraftExtendGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture_draft_extend."""
-        # specs/sglang/runners/draft_extend_graph.yaml:53
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/draft_extend_graph.yaml:54
-        engine.plan_draft_extend(batch)
+        batch = self.load(live, pad=pad)
         # specs/sglang/runners/draft_extend_graph.yaml:55
+        engine.plan_draft_extend(batch)
+        # specs/sglang/runners/draft_extend_graph.yaml:56
         engine.capture_draft_extend(batch)
-        # specs/sglang/runners/draft_extend_graph.yaml:59
+        # specs/sglang/runners/draft_extend_graph.yaml:60
         with engine.timer(batch):
-            # specs/sglang/runners/draft_extend_graph.yaml:60
+            # specs/sglang/runners/draft_extend_graph.yaml:61
             output = engine.replay_draft_extend(batch)
-        # specs/sglang/runners/draft_extend_graph.yaml:63
+        # specs/sglang/runners/draft_extend_graph.yaml:64
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/draft_extend_graph.yaml:63",
+            place="specs/sglang/runners/draft_extend_graph.yaml:64",
         )
         return output
 
@@ -1531,21 +1539,21 @@ class DraftExtendGraphDraftRunner:
         self, live: LiveBatch, engine: DraftExtendGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of draft_extend, idle_in_catch_up."""
-        # specs/sglang/runners/draft_extend_graph.yaml:53
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/draft_extend_graph.yaml:54
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/draft_extend_graph.yaml:55
         engine.plan_draft_extend(batch)
-        # specs/sglang/runners/draft_extend_graph.yaml:59
+        # specs/sglang/runners/draft_extend_graph.yaml:60
         with engine.timer(batch):
-            # specs/sglang/runners/draft_extend_graph.yaml:60
+            # specs/sglang/runners/draft_extend_graph.yaml:61
             output = engine.replay_draft_extend(batch)
-        # specs/sglang/runners/draft_extend_graph.yaml:63
+        # specs/sglang/runners/draft_extend_graph.yaml:64
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/draft_extend_graph.yaml:63",
+            place="specs/sglang/runners/draft_extend_graph.yaml:64",
         )
         return output

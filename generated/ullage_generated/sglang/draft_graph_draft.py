@@ -76,7 +76,7 @@ def pad_capture_draft(rows: Rows) -> Rows:
 def fit_capture_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_draft as this runner has them, after draft_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # draft_bucket: specs/sglang/runners/draft_graph.yaml:36, specs/sglang/transforms.yaml:53
+    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:53
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -144,7 +144,7 @@ def pad_eagle_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_eagle_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode eagle_draft as this runner has them, after draft_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # draft_bucket: specs/sglang/runners/draft_graph.yaml:36, specs/sglang/transforms.yaml:53
+    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:53
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -212,7 +212,7 @@ def pad_idle_in_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_idle_in_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_in_draft as this runner has them, after draft_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # draft_bucket: specs/sglang/runners/draft_graph.yaml:36, specs/sglang/transforms.yaml:53
+    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:53
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -574,7 +574,7 @@ class DraftGraphDraftRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/draft_graph.yaml:38
+        # specs/sglang/runners/draft_graph.yaml:39
         if pad and padded_rows.graph_requests > max(present(config.captured_drafts)):
             raise broken_relation(
                 "eagle_draft",
@@ -598,7 +598,7 @@ class DraftGraphDraftRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/draft_graph.yaml:38",
+                place="specs/sglang/runners/draft_graph.yaml:39",
             )
         if pad:
             padded_rows = fit_eagle_draft(config, padded_rows)
@@ -640,7 +640,7 @@ class DraftGraphDraftRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/draft_graph.yaml:38
+        # specs/sglang/runners/draft_graph.yaml:39
         if pad and padded_rows.graph_requests > max(present(config.captured_drafts)):
             raise broken_relation(
                 "idle_in_draft",
@@ -664,7 +664,7 @@ class DraftGraphDraftRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/draft_graph.yaml:38",
+                place="specs/sglang/runners/draft_graph.yaml:39",
             )
         if pad:
             padded_rows = fit_idle_in_draft(config, padded_rows)
@@ -926,6 +926,13 @@ class DraftGraphDraftRunner:
                     + (padded.requests - 1),
                 )
                 * config.flashinfer_block_bytes,
+            ),
+            # specs/sglang/backends/mla.yaml:73
+            mla_workspace=None
+            if registry.mla_workspace is None
+            else view(
+                registry.mla_workspace,
+                2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),
             ),
             # specs/sglang/slots.yaml:3
             input_ids=steps.copy_present(
@@ -1376,6 +1383,7 @@ class DraftGraphDraftRunner:
     def _poison_drafting(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
         poison_around(self.registry.flashinfer_graph_workspace, None)
+        poison_around(self.registry.mla_workspace, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.mrope_positions, live.mrope_positions)
@@ -1502,24 +1510,24 @@ class DraftGraphDraftRunner:
         self, live: LiveBatch, engine: DraftGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture_draft."""
-        # specs/sglang/runners/draft_graph.yaml:53
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/draft_graph.yaml:54
-        engine.plan_draft(batch)
+        batch = self.load(live, pad=pad)
         # specs/sglang/runners/draft_graph.yaml:55
+        engine.plan_draft(batch)
+        # specs/sglang/runners/draft_graph.yaml:56
         engine.capture_draft(batch)
-        # specs/sglang/runners/draft_graph.yaml:59
+        # specs/sglang/runners/draft_graph.yaml:60
         with engine.timer(batch):
-            # specs/sglang/runners/draft_graph.yaml:60
+            # specs/sglang/runners/draft_graph.yaml:61
             output = engine.replay_draft(batch)
-        # specs/sglang/runners/draft_graph.yaml:63
+        # specs/sglang/runners/draft_graph.yaml:64
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/draft_graph.yaml:63",
+            place="specs/sglang/runners/draft_graph.yaml:64",
         )
         return output
 
@@ -1527,21 +1535,21 @@ class DraftGraphDraftRunner:
         self, live: LiveBatch, engine: DraftGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of eagle_draft, idle_in_draft."""
-        # specs/sglang/runners/draft_graph.yaml:53
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/draft_graph.yaml:54
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/draft_graph.yaml:55
         engine.plan_draft(batch)
-        # specs/sglang/runners/draft_graph.yaml:59
+        # specs/sglang/runners/draft_graph.yaml:60
         with engine.timer(batch):
-            # specs/sglang/runners/draft_graph.yaml:60
+            # specs/sglang/runners/draft_graph.yaml:61
             output = engine.replay_draft(batch)
-        # specs/sglang/runners/draft_graph.yaml:63
+        # specs/sglang/runners/draft_graph.yaml:64
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/draft_graph.yaml:63",
+            place="specs/sglang/runners/draft_graph.yaml:64",
         )
         return output

@@ -84,7 +84,7 @@ def pad_adaptive_draft_extend(rows: Rows) -> Rows:
 def fit_adaptive_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode adaptive_draft_extend as this runner has them, after scatter_proxies."""
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
@@ -119,7 +119,7 @@ def pad_dflash_draft(rows: Rows) -> Rows:
 def fit_dflash_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode dflash_draft as this runner has them, after scatter_proxies."""
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
@@ -184,7 +184,7 @@ def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode draft_extend as this runner has them, after scatter_proxies."""
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
@@ -249,7 +249,7 @@ def pad_eagle_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_eagle_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode eagle_draft as this runner has them, after scatter_proxies."""
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
@@ -301,14 +301,14 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
         rows.context_tokens,
         rows.proxy_tokens,
     )
-    # split_context: specs/sglang/runners/eager.yaml:31, specs/sglang/transforms.yaml:96
+    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:96
     if config.attn_cp_size > 1:
         dealt = cdiv(tokens, config.attn_cp_size)
         cut = (tokens + requests * (config.attn_cp_size - 1)) // config.attn_cp_size
         context_tokens = align_up(
             dealt if config.cp_strategy == CpStrategy.INTERLEAVE else cut, config.cp_align
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(context_tokens=context_tokens, proxy_tokens=proxy_tokens)
@@ -405,7 +405,7 @@ def pad_frozen_kv_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_frozen_kv_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode frozen_kv_draft as this runner has them, after scatter_proxies."""
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
@@ -463,7 +463,7 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_beside_extend as this runner has them, after scatter_proxies."""
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
@@ -528,7 +528,7 @@ def pad_idle_in_catch_up(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_idle_in_catch_up(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_in_catch_up as this runner has them, after scatter_proxies."""
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
@@ -593,7 +593,7 @@ def pad_idle_in_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_idle_in_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_in_draft as this runner has them, after scatter_proxies."""
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
@@ -659,7 +659,7 @@ def pad_idle_in_frozen_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_idle_in_frozen_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_in_frozen_draft as this runner has them, after scatter_proxies."""
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
@@ -936,7 +936,7 @@ class EagerDraftRunner:
         require_same_outputs(live.mode.value, padded, unpadded, self.debug, place=place)
         return padded
 
-    # specs/sglang/runners/eager.yaml:102
+    # specs/sglang/runners/eager.yaml:103
     def warm_up(
         self,
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
@@ -2085,6 +2085,13 @@ class EagerDraftRunner:
                 if config.enable_deterministic_inference
                 else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
             ),
+            # specs/sglang/backends/mla.yaml:73
+            mla_workspace=None
+            if registry.mla_workspace is None
+            else view(
+                registry.mla_workspace,
+                2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),
+            ),
             # specs/sglang/slots.yaml:3
             input_ids=steps.copy_present(
                 view(registry.input_ids, padded.tokens),
@@ -2410,6 +2417,7 @@ class EagerDraftRunner:
     def _poison_extending(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
         poison_around(self.registry.flashinfer_workspace, None)
+        poison_around(self.registry.mla_workspace, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -2674,6 +2682,13 @@ class EagerDraftRunner:
                 config.flashinfer_workspace_bytes
                 if config.enable_deterministic_inference
                 else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
+            ),
+            # specs/sglang/backends/mla.yaml:73
+            mla_workspace=None
+            if registry.mla_workspace is None
+            else view(
+                registry.mla_workspace,
+                2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),
             ),
             # specs/sglang/slots.yaml:3
             input_ids=steps.copy_present(
@@ -2949,6 +2964,7 @@ class EagerDraftRunner:
     def _poison_eagle_draft(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
         poison_around(self.registry.flashinfer_workspace, None)
+        poison_around(self.registry.mla_workspace, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -3031,50 +3047,50 @@ class EagerDraftRunner:
         idle_beside_extend.
         """
         config = self.config
-        # specs/sglang/runners/eager.yaml:54
-        inputs = engine.collect_inputs(live)
         # specs/sglang/runners/eager.yaml:55
+        inputs = engine.collect_inputs(live)
+        # specs/sglang/runners/eager.yaml:56
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if engine.needs_metadata(batch):
             if engine.decode_context_parallel(batch):
-                # specs/sglang/runners/eager.yaml:56
+                # specs/sglang/runners/eager.yaml:57
                 engine.plan_decode_context(batch)
-            # specs/sglang/runners/eager.yaml:57
-            engine.prepare_model(batch)
             # specs/sglang/runners/eager.yaml:58
+            engine.prepare_model(batch)
+            # specs/sglang/runners/eager.yaml:59
             engine.plan_attention(batch)
         context_parallel = engine.context_parallel(batch)
         if context_parallel:
-            # specs/sglang/runners/eager.yaml:64
+            # specs/sglang/runners/eager.yaml:65
             shards = engine.split_context(batch)
         else:
-            # specs/sglang/runners/eager.yaml:65
+            # specs/sglang/runners/eager.yaml:66
             engine.clear_context(batch)
-        # specs/sglang/runners/eager.yaml:76
+        # specs/sglang/runners/eager.yaml:77
         with engine.timer(batch):
             if context_parallel:
-                # specs/sglang/runners/eager.yaml:83
+                # specs/sglang/runners/eager.yaml:84
                 hidden = engine.forward_sharded(batch, inputs, shards)
                 if engine.last_pipeline_rank(batch):
-                    # specs/sglang/runners/eager.yaml:88
+                    # specs/sglang/runners/eager.yaml:89
                     hidden = engine.gather_context(batch, hidden)
-                    # specs/sglang/runners/eager.yaml:92
+                    # specs/sglang/runners/eager.yaml:93
                     output = engine.compute_logits(batch, hidden)
                 else:
-                    # specs/sglang/runners/eager.yaml:96
+                    # specs/sglang/runners/eager.yaml:97
                     output = engine.pass_hidden_on(batch, hidden)
             else:
-                # specs/sglang/runners/eager.yaml:77
+                # specs/sglang/runners/eager.yaml:78
                 with engine.piecewise(batch) if engine.piecewise_platform(batch) else nullcontext():
                     output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:100
+        # specs/sglang/runners/eager.yaml:101
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:100",
+            place="specs/sglang/runners/eager.yaml:101",
         )
         return output
 
@@ -3087,32 +3103,32 @@ class EagerDraftRunner:
         """The steps of eagle_draft, frozen_kv_draft."""
         config = self.config
         if config.enable_pdmux:
-            # specs/sglang/runners/eager.yaml:53
+            # specs/sglang/runners/eager.yaml:54
             engine.choose_stream_backend(live)
-        # specs/sglang/runners/eager.yaml:54
-        inputs = engine.collect_inputs(live)
         # specs/sglang/runners/eager.yaml:55
+        inputs = engine.collect_inputs(live)
+        # specs/sglang/runners/eager.yaml:56
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if engine.needs_metadata(batch):
-            # specs/sglang/runners/eager.yaml:57
-            engine.prepare_model(batch)
             # specs/sglang/runners/eager.yaml:58
+            engine.prepare_model(batch)
+            # specs/sglang/runners/eager.yaml:59
             engine.plan_attention(batch)
-        # specs/sglang/runners/eager.yaml:68
         # specs/sglang/runners/eager.yaml:69
+        # specs/sglang/runners/eager.yaml:70
         with (
             engine.timer(batch),
             engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
         ):
             output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:100
+        # specs/sglang/runners/eager.yaml:101
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:100",
+            place="specs/sglang/runners/eager.yaml:101",
         )
         return output
 
@@ -3124,30 +3140,30 @@ class EagerDraftRunner:
     ) -> OutputT:
         """The steps of idle_in_catch_up, idle_in_draft, idle_in_frozen_draft."""
         config = self.config
-        # specs/sglang/runners/eager.yaml:54
-        inputs = engine.collect_inputs(live)
         # specs/sglang/runners/eager.yaml:55
+        inputs = engine.collect_inputs(live)
+        # specs/sglang/runners/eager.yaml:56
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if batch.has_padding:
-            # specs/sglang/runners/eager.yaml:62
+            # specs/sglang/runners/eager.yaml:63
             engine.plan_attention(batch)
         else:
-            # specs/sglang/runners/eager.yaml:63
+            # specs/sglang/runners/eager.yaml:64
             engine.drop_plan(batch)
-        # specs/sglang/runners/eager.yaml:68
         # specs/sglang/runners/eager.yaml:69
+        # specs/sglang/runners/eager.yaml:70
         with (
             engine.timer(batch),
             engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
         ):
             output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:100
+        # specs/sglang/runners/eager.yaml:101
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:100",
+            place="specs/sglang/runners/eager.yaml:101",
         )
         return output

@@ -82,7 +82,7 @@ def pad_adaptive_verify(rows: Rows) -> Rows:
 def fit_adaptive_verify(config: Config, rows: Rows) -> Rows:
     """Rows in mode adaptive_verify as this runner has them, after scatter_proxies."""
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
@@ -154,7 +154,7 @@ def fit_decode(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:29, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:77
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -163,7 +163,7 @@ def fit_decode(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -216,7 +216,7 @@ def pad_decode_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_decode_beside_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode decode_beside_extend as this runner has them, after scatter_proxies."""
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
@@ -288,7 +288,7 @@ def fit_dllm_extend(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:29, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:77
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -297,7 +297,7 @@ def fit_dllm_extend(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -354,14 +354,14 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
         rows.context_tokens,
         rows.proxy_tokens,
     )
-    # split_context: specs/sglang/runners/eager.yaml:31, specs/sglang/transforms.yaml:96
+    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:96
     if config.attn_cp_size > 1:
         dealt = cdiv(tokens, config.attn_cp_size)
         cut = (tokens + requests * (config.attn_cp_size - 1)) // config.attn_cp_size
         context_tokens = align_up(
             dealt if config.cp_strategy == CpStrategy.INTERLEAVE else cut, config.cp_align
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(context_tokens=context_tokens, proxy_tokens=proxy_tokens)
@@ -414,13 +414,13 @@ def fit_extend_in_two(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_prompts: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:87
+    # split_prompts: specs/sglang/runners/eager.yaml:31, specs/sglang/transforms.yaml:87
     if config.enable_two_batch_overlap:
         first_tokens, second_tokens = (
             align_up(split_tokens, config.attn_tp_size),
             align_up(tokens - split_tokens, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -494,7 +494,7 @@ def fit_idle(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:29, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:77
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -503,7 +503,7 @@ def fit_idle(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -566,7 +566,7 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_beside_extend as this runner has them, after scatter_proxies."""
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
@@ -618,14 +618,14 @@ def fit_mixed(config: Config, rows: Rows) -> Rows:
         rows.context_tokens,
         rows.proxy_tokens,
     )
-    # split_context: specs/sglang/runners/eager.yaml:31, specs/sglang/transforms.yaml:96
+    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:96
     if config.attn_cp_size > 1:
         dealt = cdiv(tokens, config.attn_cp_size)
         cut = (tokens + requests * (config.attn_cp_size - 1)) // config.attn_cp_size
         context_tokens = align_up(
             dealt if config.cp_strategy == CpStrategy.INTERLEAVE else cut, config.cp_align
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(context_tokens=context_tokens, proxy_tokens=proxy_tokens)
@@ -672,7 +672,7 @@ def pad_split_prefill(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_split_prefill(config: Config, rows: Rows) -> Rows:
     """Rows in mode split_prefill as this runner has them, after scatter_proxies."""
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
@@ -746,7 +746,7 @@ def fit_target_verify(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:29, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:77
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -755,7 +755,7 @@ def fit_target_verify(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -1022,7 +1022,7 @@ class EagerTargetRunner:
         require_same_outputs(live.mode.value, padded, unpadded, self.debug, place=place)
         return padded
 
-    # specs/sglang/runners/eager.yaml:102
+    # specs/sglang/runners/eager.yaml:103
     def warm_up(
         self,
         engine: EagerTargetEngine[InputsT, ShardsT, HiddenT, OutputT],
@@ -2615,6 +2615,13 @@ class EagerTargetRunner:
                 if config.enable_deterministic_inference
                 else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
             ),
+            # specs/sglang/backends/mla.yaml:73
+            mla_workspace=None
+            if registry.mla_workspace is None
+            else view(
+                registry.mla_workspace,
+                2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),
+            ),
             # specs/sglang/slots.yaml:3
             input_ids=steps.copy_present(
                 view(registry.input_ids, padded.tokens),
@@ -2901,6 +2908,7 @@ class EagerTargetRunner:
     def _poison_adaptive_verify(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
         poison_around(self.registry.flashinfer_workspace, None)
+        poison_around(self.registry.mla_workspace, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -3189,6 +3197,13 @@ class EagerTargetRunner:
                 config.flashinfer_workspace_bytes
                 if config.enable_deterministic_inference
                 else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
+            ),
+            # specs/sglang/backends/mla.yaml:73
+            mla_workspace=None
+            if registry.mla_workspace is None
+            else view(
+                registry.mla_workspace,
+                2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),
             ),
             # specs/sglang/slots.yaml:3
             input_ids=steps.copy_present(
@@ -3527,6 +3542,7 @@ class EagerTargetRunner:
     def _poison_lengthening(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
         poison_around(self.registry.flashinfer_workspace, None)
+        poison_around(self.registry.mla_workspace, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -3627,50 +3643,50 @@ class EagerTargetRunner:
         extend_in_two, idle_beside_extend, mixed, split_prefill, target_verify.
         """
         config = self.config
-        # specs/sglang/runners/eager.yaml:54
-        inputs = engine.collect_inputs(live)
         # specs/sglang/runners/eager.yaml:55
+        inputs = engine.collect_inputs(live)
+        # specs/sglang/runners/eager.yaml:56
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if engine.needs_metadata(batch):
             if engine.decode_context_parallel(batch):
-                # specs/sglang/runners/eager.yaml:56
+                # specs/sglang/runners/eager.yaml:57
                 engine.plan_decode_context(batch)
-            # specs/sglang/runners/eager.yaml:57
-            engine.prepare_model(batch)
             # specs/sglang/runners/eager.yaml:58
+            engine.prepare_model(batch)
+            # specs/sglang/runners/eager.yaml:59
             engine.plan_attention(batch)
         context_parallel = engine.context_parallel(batch)
         if context_parallel:
-            # specs/sglang/runners/eager.yaml:64
+            # specs/sglang/runners/eager.yaml:65
             shards = engine.split_context(batch)
         else:
-            # specs/sglang/runners/eager.yaml:65
+            # specs/sglang/runners/eager.yaml:66
             engine.clear_context(batch)
-        # specs/sglang/runners/eager.yaml:76
+        # specs/sglang/runners/eager.yaml:77
         with engine.timer(batch):
             if context_parallel:
-                # specs/sglang/runners/eager.yaml:83
+                # specs/sglang/runners/eager.yaml:84
                 hidden = engine.forward_sharded(batch, inputs, shards)
                 if engine.last_pipeline_rank(batch):
-                    # specs/sglang/runners/eager.yaml:88
+                    # specs/sglang/runners/eager.yaml:89
                     hidden = engine.gather_context(batch, hidden)
-                    # specs/sglang/runners/eager.yaml:92
+                    # specs/sglang/runners/eager.yaml:93
                     output = engine.compute_logits(batch, hidden)
                 else:
-                    # specs/sglang/runners/eager.yaml:96
+                    # specs/sglang/runners/eager.yaml:97
                     output = engine.pass_hidden_on(batch, hidden)
             else:
-                # specs/sglang/runners/eager.yaml:77
+                # specs/sglang/runners/eager.yaml:78
                 with engine.piecewise(batch) if engine.piecewise_platform(batch) else nullcontext():
                     output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:100
+        # specs/sglang/runners/eager.yaml:101
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:100",
+            place="specs/sglang/runners/eager.yaml:101",
         )
         return output
 
@@ -3683,32 +3699,32 @@ class EagerTargetRunner:
         """The steps of decode."""
         config = self.config
         if config.enable_pdmux:
-            # specs/sglang/runners/eager.yaml:53
+            # specs/sglang/runners/eager.yaml:54
             engine.choose_stream_backend(live)
-        # specs/sglang/runners/eager.yaml:54
-        inputs = engine.collect_inputs(live)
         # specs/sglang/runners/eager.yaml:55
+        inputs = engine.collect_inputs(live)
+        # specs/sglang/runners/eager.yaml:56
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if engine.needs_metadata(batch):
-            # specs/sglang/runners/eager.yaml:57
-            engine.prepare_model(batch)
             # specs/sglang/runners/eager.yaml:58
+            engine.prepare_model(batch)
+            # specs/sglang/runners/eager.yaml:59
             engine.plan_attention(batch)
-        # specs/sglang/runners/eager.yaml:68
         # specs/sglang/runners/eager.yaml:69
+        # specs/sglang/runners/eager.yaml:70
         with (
             engine.timer(batch),
             engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
         ):
             output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:100
+        # specs/sglang/runners/eager.yaml:101
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:100",
+            place="specs/sglang/runners/eager.yaml:101",
         )
         return output
 
@@ -3720,30 +3736,30 @@ class EagerTargetRunner:
     ) -> OutputT:
         """The steps of idle."""
         config = self.config
-        # specs/sglang/runners/eager.yaml:54
-        inputs = engine.collect_inputs(live)
         # specs/sglang/runners/eager.yaml:55
+        inputs = engine.collect_inputs(live)
+        # specs/sglang/runners/eager.yaml:56
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if batch.has_padding:
-            # specs/sglang/runners/eager.yaml:62
+            # specs/sglang/runners/eager.yaml:63
             engine.plan_attention(batch)
         else:
-            # specs/sglang/runners/eager.yaml:63
+            # specs/sglang/runners/eager.yaml:64
             engine.drop_plan(batch)
-        # specs/sglang/runners/eager.yaml:68
         # specs/sglang/runners/eager.yaml:69
+        # specs/sglang/runners/eager.yaml:70
         with (
             engine.timer(batch),
             engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
         ):
             output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:100
+        # specs/sglang/runners/eager.yaml:101
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:100",
+            place="specs/sglang/runners/eager.yaml:101",
         )
         return output

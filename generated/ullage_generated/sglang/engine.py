@@ -37,12 +37,12 @@ HiddenT = TypeVar("HiddenT")
 class DecodeGraphTargetFacts(Protocol):
     """What the runner decode_graph of worker target asks before it takes a batch."""
 
-    # specs/sglang/runners/decode_graph.yaml:72
+    # specs/sglang/runners/decode_graph.yaml:73
     def replaced_embeds(self, batch: LiveBatch, /) -> bool:
         """Whether some inputs of this batch are embeddings and not token ids."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:73
+    # specs/sglang/runners/decode_graph.yaml:74
     def uncaptured_variant(self, batch: LiveBatch, /) -> bool:
         """Whether no graph was captured with adapters, or without, as this batch is."""
         ...
@@ -55,17 +55,17 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/decode_graph.yaml:76
+    # specs/sglang/runners/decode_graph.yaml:77
     def timer(self, batch: DecodeGraphTargetBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:83
+    # specs/sglang/runners/decode_graph.yaml:84
     def plan_replay(self, batch: DecodeGraphTargetBatch, /) -> None:
         """Plan replay; reads for attention_planner, table_lookup."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:89
+    # specs/sglang/runners/decode_graph.yaml:90
     def replay(self, batch: DecodeGraphTargetBatch, /) -> OutputT_co:
         """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, axes_rotary, kv_writer, expert_routing, child_expert_routing, cross_attention,
@@ -73,7 +73,7 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
         """
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:84
+    # specs/sglang/runners/decode_graph.yaml:85
     def capture(self, batch: DecodeGraphTargetBatch, /) -> None:
         """Capture; reads for embedding, rotary, axes_rotary, kv_writer, expert_routing,
         child_expert_routing, cross_attention, state_tracker, ngram_lookup, gather,
@@ -86,7 +86,7 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
 class DflashGraphDraftFacts(Protocol):
     """What the runner dflash_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/dflash_graph.yaml:47
+    # specs/sglang/runners/dflash_graph.yaml:48
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a graph."""
         ...
@@ -99,24 +99,24 @@ class DflashGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: hidden states of the block.
     """
 
-    # specs/sglang/runners/dflash_graph.yaml:50
+    # specs/sglang/runners/dflash_graph.yaml:51
     def timer(self, batch: DflashGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/dflash_graph.yaml:57
+    # specs/sglang/runners/dflash_graph.yaml:58
     def plan_block(self, batch: DflashGraphDraftBatch, /) -> None:
         """Plan block; reads for attention_planner, table_lookup."""
         ...
 
-    # specs/sglang/runners/dflash_graph.yaml:58
+    # specs/sglang/runners/dflash_graph.yaml:59
     def capture_block(self, batch: DflashGraphDraftBatch, /) -> None:
         """Capture block; reads for embedding, rotary, axes_rotary, kv_writer, expert_routing,
         gather, mask_reader, canary, block_step.
         """
         ...
 
-    # specs/sglang/runners/dflash_graph.yaml:63
+    # specs/sglang/runners/dflash_graph.yaml:64
     def replay_block(self, batch: DflashGraphDraftBatch, /) -> OutputT_co:
         """Replay block; gives hidden states of the block; reads for embedding, rotary,
         axes_rotary, kv_writer, expert_routing, gather, mask_reader, canary, block_step.
@@ -138,7 +138,7 @@ class DflashWorkerDraftEngine(Protocol):
 class DraftExtendGraphDraftFacts(Protocol):
     """What the runner draft_extend_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/draft_extend_graph.yaml:44
+    # specs/sglang/runners/draft_extend_graph.yaml:45
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a graph."""
         ...
@@ -151,26 +151,26 @@ class DraftExtendGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: the first branches of the next drafts.
     """
 
-    # specs/sglang/runners/draft_extend_graph.yaml:47
+    # specs/sglang/runners/draft_extend_graph.yaml:48
     def timer(self, batch: DraftExtendGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/draft_extend_graph.yaml:54
+    # specs/sglang/runners/draft_extend_graph.yaml:55
     def plan_draft_extend(self, batch: DraftExtendGraphDraftBatch, /) -> None:
         """Plan draft extend; reads for attention_planner, table_lookup, catch_up_planner,
         acceptance.
         """
         ...
 
-    # specs/sglang/runners/draft_extend_graph.yaml:55
+    # specs/sglang/runners/draft_extend_graph.yaml:56
     def capture_draft_extend(self, batch: DraftExtendGraphDraftBatch, /) -> None:
         """Capture draft extend; reads for embedding, rotary, axes_rotary, kv_writer,
         catch_up_fusion, draft_state_tracker, row_selection, gather.
         """
         ...
 
-    # specs/sglang/runners/draft_extend_graph.yaml:60
+    # specs/sglang/runners/draft_extend_graph.yaml:61
     def replay_draft_extend(self, batch: DraftExtendGraphDraftBatch, /) -> OutputT_co:
         """Replay draft extend; gives the first branches of the next drafts; reads for embedding,
         rotary, axes_rotary, kv_writer, catch_up_fusion, draft_state_tracker, row_selection,
@@ -183,7 +183,7 @@ class DraftExtendGraphDraftEngine(Protocol[OutputT_co]):
 class DraftGraphDraftFacts(Protocol):
     """What the runner draft_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/draft_graph.yaml:44
+    # specs/sglang/runners/draft_graph.yaml:45
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a graph of draft steps."""
         ...
@@ -196,24 +196,24 @@ class DraftGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: scores, tokens and parents of all branches.
     """
 
-    # specs/sglang/runners/draft_graph.yaml:47
+    # specs/sglang/runners/draft_graph.yaml:48
     def timer(self, batch: DraftGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/draft_graph.yaml:54
+    # specs/sglang/runners/draft_graph.yaml:55
     def plan_draft(self, batch: DraftGraphDraftBatch, /) -> None:
         """Plan draft; reads for attention_planner, table_lookup."""
         ...
 
-    # specs/sglang/runners/draft_graph.yaml:55
+    # specs/sglang/runners/draft_graph.yaml:56
     def capture_draft(self, batch: DraftGraphDraftBatch, /) -> None:
         """Capture draft; reads for embedding, rotary, axes_rotary, draft_kv_writer, draft_step,
         gather, canary.
         """
         ...
 
-    # specs/sglang/runners/draft_graph.yaml:60
+    # specs/sglang/runners/draft_graph.yaml:61
     def replay_draft(self, batch: DraftGraphDraftBatch, /) -> OutputT_co:
         """Replay draft; gives scores, tokens and parents of all branches; reads for embedding,
         rotary, axes_rotary, draft_kv_writer, draft_step, gather, canary.
@@ -234,79 +234,79 @@ class EagerTargetEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/eager.yaml:35
+    # specs/sglang/runners/eager.yaml:36
     def needs_metadata(self, batch: EagerTargetBatch, /) -> bool:
         """Whether the attention plan of this batch is not made yet."""
         ...
 
-    # specs/sglang/runners/eager.yaml:36
+    # specs/sglang/runners/eager.yaml:37
     def decode_context_parallel(self, batch: EagerTargetBatch, /) -> bool:
         """Whether the model gathers key-values over decode-context-parallel ranks."""
         ...
 
-    # specs/sglang/runners/eager.yaml:37
+    # specs/sglang/runners/eager.yaml:38
     def context_parallel(self, batch: EagerTargetBatch, /) -> bool:
         """Whether this batch is split over context-parallel ranks."""
         ...
 
-    # specs/sglang/runners/eager.yaml:38
+    # specs/sglang/runners/eager.yaml:39
     def last_pipeline_rank(self, batch: EagerTargetBatch, /) -> bool:
         """Whether this rank holds the output head."""
         ...
 
-    # specs/sglang/runners/eager.yaml:39
+    # specs/sglang/runners/eager.yaml:40
     def piecewise_platform(self, batch: EagerTargetBatch, /) -> bool:
         """Whether this platform runs eager extends inside its piecewise-graph context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:42
+    # specs/sglang/runners/eager.yaml:43
     def timer(self, batch: EagerTargetBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/eager.yaml:43
+    # specs/sglang/runners/eager.yaml:44
     def stream_backend(self, batch: EagerTargetBatch, /) -> AbstractContextManager[object]:
         """Publishes the attention backend chosen for this stream."""
         ...
 
-    # specs/sglang/runners/eager.yaml:44
+    # specs/sglang/runners/eager.yaml:45
     def piecewise(self, batch: EagerTargetBatch, /) -> AbstractContextManager[object]:
         """The context of piecewise graphs."""
         ...
 
-    # specs/sglang/runners/eager.yaml:54
+    # specs/sglang/runners/eager.yaml:55
     def collect_inputs(self, batch: LiveBatch, /) -> InputsT:
         """Collect inputs; gives what forward takes besides the batch, such as pipeline proxies
         and embeddings.
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:56
+    # specs/sglang/runners/eager.yaml:57
     def plan_decode_context(self, batch: EagerTargetBatch, /) -> None:
         """Plan decode context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:57
+    # specs/sglang/runners/eager.yaml:58
     def prepare_model(self, batch: EagerTargetBatch, /) -> None:
         """Prepare model."""
         ...
 
-    # specs/sglang/runners/eager.yaml:58
+    # specs/sglang/runners/eager.yaml:59
     def plan_attention(self, batch: EagerTargetBatch, /) -> None:
         """Plan attention; reads for attention_planner, table_lookup, extend_planner."""
         ...
 
-    # specs/sglang/runners/eager.yaml:64
+    # specs/sglang/runners/eager.yaml:65
     def split_context(self, batch: EagerTargetBatch, /) -> ShardsT:
         """Split context; gives this rank's share of the hidden states and positions."""
         ...
 
-    # specs/sglang/runners/eager.yaml:65
+    # specs/sglang/runners/eager.yaml:66
     def clear_context(self, batch: EagerTargetBatch, /) -> None:
         """Clear context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:77
+    # specs/sglang/runners/eager.yaml:78
     def forward(self, batch: EagerTargetBatch, inputs: InputsT, /) -> OutputT_co:
         """Forward; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, axes_rotary, kv_writer, expert_routing, cross_attention, state_tracker,
@@ -314,7 +314,7 @@ class EagerTargetEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:83
+    # specs/sglang/runners/eager.yaml:84
     def forward_sharded(
         self, batch: EagerTargetBatch, inputs: InputsT, shards: ShardsT, /
     ) -> HiddenT:
@@ -324,32 +324,32 @@ class EagerTargetEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:88
+    # specs/sglang/runners/eager.yaml:89
     def gather_context(self, batch: EagerTargetBatch, hidden: HiddenT, /) -> HiddenT:
         """Gather context; gives hidden states, and auxiliary ones where the model captures them."""
         ...
 
-    # specs/sglang/runners/eager.yaml:92
+    # specs/sglang/runners/eager.yaml:93
     def compute_logits(self, batch: EagerTargetBatch, hidden: HiddenT, /) -> OutputT_co:
         """Compute logits; gives logits, or proxies for the next pipeline rank."""
         ...
 
-    # specs/sglang/runners/eager.yaml:96
+    # specs/sglang/runners/eager.yaml:97
     def pass_hidden_on(self, batch: EagerTargetBatch, hidden: HiddenT, /) -> OutputT_co:
         """Pass hidden on; gives logits, or proxies for the next pipeline rank."""
         ...
 
-    # specs/sglang/runners/eager.yaml:53
+    # specs/sglang/runners/eager.yaml:54
     def choose_stream_backend(self, batch: LiveBatch, /) -> None:
         """Choose stream backend."""
         ...
 
-    # specs/sglang/runners/eager.yaml:63
+    # specs/sglang/runners/eager.yaml:64
     def drop_plan(self, batch: EagerTargetBatch, /) -> None:
         """Drop plan."""
         ...
 
-    # specs/sglang/runners/eager.yaml:102
+    # specs/sglang/runners/eager.yaml:103
     def autotune(self, batch: EagerTargetBatch, /) -> None:
         """Runs once before serving, on the largest batch of a mode."""
         ...
@@ -368,79 +368,79 @@ class EagerDraftEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/eager.yaml:35
+    # specs/sglang/runners/eager.yaml:36
     def needs_metadata(self, batch: EagerDraftBatch, /) -> bool:
         """Whether the attention plan of this batch is not made yet."""
         ...
 
-    # specs/sglang/runners/eager.yaml:36
+    # specs/sglang/runners/eager.yaml:37
     def decode_context_parallel(self, batch: EagerDraftBatch, /) -> bool:
         """Whether the model gathers key-values over decode-context-parallel ranks."""
         ...
 
-    # specs/sglang/runners/eager.yaml:37
+    # specs/sglang/runners/eager.yaml:38
     def context_parallel(self, batch: EagerDraftBatch, /) -> bool:
         """Whether this batch is split over context-parallel ranks."""
         ...
 
-    # specs/sglang/runners/eager.yaml:38
+    # specs/sglang/runners/eager.yaml:39
     def last_pipeline_rank(self, batch: EagerDraftBatch, /) -> bool:
         """Whether this rank holds the output head."""
         ...
 
-    # specs/sglang/runners/eager.yaml:39
+    # specs/sglang/runners/eager.yaml:40
     def piecewise_platform(self, batch: EagerDraftBatch, /) -> bool:
         """Whether this platform runs eager extends inside its piecewise-graph context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:42
+    # specs/sglang/runners/eager.yaml:43
     def timer(self, batch: EagerDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/eager.yaml:43
+    # specs/sglang/runners/eager.yaml:44
     def stream_backend(self, batch: EagerDraftBatch, /) -> AbstractContextManager[object]:
         """Publishes the attention backend chosen for this stream."""
         ...
 
-    # specs/sglang/runners/eager.yaml:44
+    # specs/sglang/runners/eager.yaml:45
     def piecewise(self, batch: EagerDraftBatch, /) -> AbstractContextManager[object]:
         """The context of piecewise graphs."""
         ...
 
-    # specs/sglang/runners/eager.yaml:54
+    # specs/sglang/runners/eager.yaml:55
     def collect_inputs(self, batch: LiveBatch, /) -> InputsT:
         """Collect inputs; gives what forward takes besides the batch, such as pipeline proxies
         and embeddings.
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:56
+    # specs/sglang/runners/eager.yaml:57
     def plan_decode_context(self, batch: EagerDraftBatch, /) -> None:
         """Plan decode context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:57
+    # specs/sglang/runners/eager.yaml:58
     def prepare_model(self, batch: EagerDraftBatch, /) -> None:
         """Prepare model."""
         ...
 
-    # specs/sglang/runners/eager.yaml:58
+    # specs/sglang/runners/eager.yaml:59
     def plan_attention(self, batch: EagerDraftBatch, /) -> None:
         """Plan attention; reads for attention_planner, table_lookup, extend_planner."""
         ...
 
-    # specs/sglang/runners/eager.yaml:64
+    # specs/sglang/runners/eager.yaml:65
     def split_context(self, batch: EagerDraftBatch, /) -> ShardsT:
         """Split context; gives this rank's share of the hidden states and positions."""
         ...
 
-    # specs/sglang/runners/eager.yaml:65
+    # specs/sglang/runners/eager.yaml:66
     def clear_context(self, batch: EagerDraftBatch, /) -> None:
         """Clear context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:77
+    # specs/sglang/runners/eager.yaml:78
     def forward(self, batch: EagerDraftBatch, inputs: InputsT, /) -> OutputT_co:
         """Forward; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, axes_rotary, kv_writer, expert_routing, cross_attention, state_tracker,
@@ -448,7 +448,7 @@ class EagerDraftEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:83
+    # specs/sglang/runners/eager.yaml:84
     def forward_sharded(
         self, batch: EagerDraftBatch, inputs: InputsT, shards: ShardsT, /
     ) -> HiddenT:
@@ -458,32 +458,32 @@ class EagerDraftEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:88
+    # specs/sglang/runners/eager.yaml:89
     def gather_context(self, batch: EagerDraftBatch, hidden: HiddenT, /) -> HiddenT:
         """Gather context; gives hidden states, and auxiliary ones where the model captures them."""
         ...
 
-    # specs/sglang/runners/eager.yaml:92
+    # specs/sglang/runners/eager.yaml:93
     def compute_logits(self, batch: EagerDraftBatch, hidden: HiddenT, /) -> OutputT_co:
         """Compute logits; gives logits, or proxies for the next pipeline rank."""
         ...
 
-    # specs/sglang/runners/eager.yaml:96
+    # specs/sglang/runners/eager.yaml:97
     def pass_hidden_on(self, batch: EagerDraftBatch, hidden: HiddenT, /) -> OutputT_co:
         """Pass hidden on; gives logits, or proxies for the next pipeline rank."""
         ...
 
-    # specs/sglang/runners/eager.yaml:53
+    # specs/sglang/runners/eager.yaml:54
     def choose_stream_backend(self, batch: LiveBatch, /) -> None:
         """Choose stream backend."""
         ...
 
-    # specs/sglang/runners/eager.yaml:63
+    # specs/sglang/runners/eager.yaml:64
     def drop_plan(self, batch: EagerDraftBatch, /) -> None:
         """Drop plan."""
         ...
 
-    # specs/sglang/runners/eager.yaml:102
+    # specs/sglang/runners/eager.yaml:103
     def autotune(self, batch: EagerDraftBatch, /) -> None:
         """Runs once before serving, on the largest batch of a mode."""
         ...

@@ -79,6 +79,12 @@ class DecodeGraphTargetRegistry:
     (requests - 1)) * flashinfer_block_bytes]: the same in a graph, whose blocks have to do
     for any queries of its rows.
     """
+    # specs/sglang/backends/mla.yaml:73
+    mla_workspace: Tensor | None
+    """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)]: what two blocks of each
+    multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
+    and their scales.
+    """
     # specs/sglang/backends/prepared.yaml:3
     graph_input_embeds: Tensor | None
     """[tokens, hidden_size]: embeddings that special paths of a model put in place of token ids."""
@@ -374,6 +380,14 @@ class DecodeGraphTargetRegistry:
                 SlotShape(
                     "flashinfer_graph_workspace",
                     (capacities.flashinfer_graph_workspace_0,),
+                    torch.uint8,
+                )
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape(
+                    "mla_workspace",
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
                     torch.uint8,
                 )
             )
@@ -788,6 +802,7 @@ class DecodeGraphTargetRegistry:
             flashinfer_graph_workspace=compute.slot("flashinfer_graph_workspace")
             if config.has_flashinfer
             else None,
+            mla_workspace=compute.slot("mla_workspace") if config.has_mla else None,
             graph_input_embeds=compute.slot("graph_input_embeds")
             if config.enable_decode_graph
             else None,
@@ -979,6 +994,7 @@ class DecodeGraphTargetRegistry:
         """Every buffer that this configuration has."""
         slots = (
             self.flashinfer_graph_workspace,
+            self.mla_workspace,
             self.graph_input_embeds,
             self.verify_mask,
             self.input_ids,
@@ -1094,6 +1110,12 @@ class DflashGraphDraftRegistry:
     max(flashinfer_split_blocks, cdiv(tokens * (attention_heads // key_heads), 128) +
     (requests - 1)) * flashinfer_block_bytes]: the same in a graph, whose blocks have to do
     for any queries of its rows.
+    """
+    # specs/sglang/backends/mla.yaml:73
+    mla_workspace: Tensor | None
+    """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)]: what two blocks of each
+    multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
+    and their scales.
     """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
@@ -1319,6 +1341,14 @@ class DflashGraphDraftRegistry:
                 SlotShape(
                     "flashinfer_graph_workspace",
                     (capacities.flashinfer_graph_workspace_0,),
+                    torch.uint8,
+                )
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape(
+                    "mla_workspace",
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
                     torch.uint8,
                 )
             )
@@ -1607,6 +1637,7 @@ class DflashGraphDraftRegistry:
             flashinfer_graph_workspace=compute.slot("flashinfer_graph_workspace")
             if config.has_flashinfer
             else None,
+            mla_workspace=compute.slot("mla_workspace") if config.has_mla else None,
             input_ids=compute.slot("input_ids"),
             positions=compute.slot("positions"),
             out_cache_loc=compute.slot("out_cache_loc"),
@@ -1730,6 +1761,7 @@ class DflashGraphDraftRegistry:
         """Every buffer that this configuration has."""
         slots = (
             self.flashinfer_graph_workspace,
+            self.mla_workspace,
             self.input_ids,
             self.positions,
             self.out_cache_loc,
@@ -1970,6 +2002,12 @@ class DraftExtendGraphDraftRegistry:
     (requests - 1)) * flashinfer_block_bytes]: the same in a graph, whose blocks have to do
     for any queries of its rows.
     """
+    # specs/sglang/backends/mla.yaml:73
+    mla_workspace: Tensor | None
+    """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)]: what two blocks of each
+    multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
+    and their scales.
+    """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
     """[tokens]: token ids."""
@@ -2189,6 +2227,14 @@ class DraftExtendGraphDraftRegistry:
                 SlotShape(
                     "flashinfer_graph_workspace",
                     (capacities.flashinfer_graph_workspace_0,),
+                    torch.uint8,
+                )
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape(
+                    "mla_workspace",
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
                     torch.uint8,
                 )
             )
@@ -2483,6 +2529,7 @@ class DraftExtendGraphDraftRegistry:
             flashinfer_graph_workspace=compute.slot("flashinfer_graph_workspace")
             if config.has_flashinfer
             else None,
+            mla_workspace=compute.slot("mla_workspace") if config.has_mla else None,
             input_ids=compute.slot("input_ids"),
             positions=compute.slot("positions"),
             out_cache_loc=compute.slot("out_cache_loc"),
@@ -2608,6 +2655,7 @@ class DraftExtendGraphDraftRegistry:
         """Every buffer that this configuration has."""
         slots = (
             self.flashinfer_graph_workspace,
+            self.mla_workspace,
             self.input_ids,
             self.positions,
             self.out_cache_loc,
@@ -2705,6 +2753,12 @@ class DraftGraphDraftRegistry:
     max(flashinfer_split_blocks, cdiv(tokens * (attention_heads // key_heads), 128) +
     (requests - 1)) * flashinfer_block_bytes]: the same in a graph, whose blocks have to do
     for any queries of its rows.
+    """
+    # specs/sglang/backends/mla.yaml:73
+    mla_workspace: Tensor | None
+    """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)]: what two blocks of each
+    multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
+    and their scales.
     """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
@@ -2867,6 +2921,14 @@ class DraftGraphDraftRegistry:
                 SlotShape(
                     "flashinfer_graph_workspace",
                     (capacities.flashinfer_graph_workspace_0,),
+                    torch.uint8,
+                )
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape(
+                    "mla_workspace",
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
                     torch.uint8,
                 )
             )
@@ -3149,6 +3211,7 @@ class DraftGraphDraftRegistry:
             flashinfer_graph_workspace=compute.slot("flashinfer_graph_workspace")
             if config.has_flashinfer
             else None,
+            mla_workspace=compute.slot("mla_workspace") if config.has_mla else None,
             input_ids=compute.slot("input_ids"),
             positions=compute.slot("positions"),
             mrope_positions=compute.slot("mrope_positions"),
@@ -3239,6 +3302,7 @@ class DraftGraphDraftRegistry:
         """Every buffer that this configuration has."""
         slots = (
             self.flashinfer_graph_workspace,
+            self.mla_workspace,
             self.input_ids,
             self.positions,
             self.mrope_positions,
@@ -3312,6 +3376,12 @@ class EagerTargetRegistry:
     flashinfer_workspace: Tensor | None
     """[flashinfer_workspace_bytes if enable_deterministic_inference else flashinfer_split_blocks
     * flashinfer_block_bytes]: what its kernels keep between their parts.
+    """
+    # specs/sglang/backends/mla.yaml:73
+    mla_workspace: Tensor | None
+    """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)]: what two blocks of each
+    multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
+    and their scales.
     """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
@@ -3439,6 +3509,14 @@ class EagerTargetRegistry:
                     torch.uint8,
                 )
             )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape(
+                    "mla_workspace",
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                    torch.uint8,
+                )
+            )
         if config.is_encoder_decoder:
             compute_slots.append(
                 SlotShape(
@@ -3551,6 +3629,7 @@ class EagerTargetRegistry:
             flashinfer_workspace=compute.slot("flashinfer_workspace")
             if config.has_flashinfer
             else None,
+            mla_workspace=compute.slot("mla_workspace") if config.has_mla else None,
             input_ids=compute.slot("input_ids"),
             positions=compute.slot("positions"),
             out_cache_loc=compute.slot("out_cache_loc"),
@@ -3615,6 +3694,7 @@ class EagerTargetRegistry:
         """Every buffer that this configuration has."""
         slots = (
             self.flashinfer_workspace,
+            self.mla_workspace,
             self.input_ids,
             self.positions,
             self.out_cache_loc,
@@ -3680,6 +3760,12 @@ class EagerDraftRegistry:
     flashinfer_workspace: Tensor | None
     """[flashinfer_workspace_bytes if enable_deterministic_inference else flashinfer_split_blocks
     * flashinfer_block_bytes]: what its kernels keep between their parts.
+    """
+    # specs/sglang/backends/mla.yaml:73
+    mla_workspace: Tensor | None
+    """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)]: what two blocks of each
+    multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
+    and their scales.
     """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor
@@ -3798,6 +3884,14 @@ class EagerDraftRegistry:
                     torch.uint8,
                 )
             )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape(
+                    "mla_workspace",
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                    torch.uint8,
+                )
+            )
         if config.is_encoder_decoder:
             compute_slots.append(
                 SlotShape(
@@ -3898,6 +3992,7 @@ class EagerDraftRegistry:
             flashinfer_workspace=compute.slot("flashinfer_workspace")
             if config.has_flashinfer
             else None,
+            mla_workspace=compute.slot("mla_workspace") if config.has_mla else None,
             input_ids=compute.slot("input_ids"),
             positions=compute.slot("positions"),
             out_cache_loc=compute.slot("out_cache_loc"),
@@ -3955,6 +4050,7 @@ class EagerDraftRegistry:
         """Every buffer that this configuration has."""
         slots = (
             self.flashinfer_workspace,
+            self.mla_workspace,
             self.input_ids,
             self.positions,
             self.out_cache_loc,

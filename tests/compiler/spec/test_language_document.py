@@ -27,6 +27,7 @@ SECTION_OF = {
     "Slots": "slots",
     "Groups": "groups",
     "Readers": "readers",
+    "Wrappers": "wrappers",
     "Concurrent": "concurrent",
 }
 
@@ -53,6 +54,7 @@ definitions:
   token_per_request: {value: 1, unit: tokens/requests}
   speculative: speculative_algorithm != none
   has_draft_worker: speculative_algorithm == eagle
+  capture_rows: max(capture_requests) if cuda_graph else max_running_requests
   target_width: speculative_num_draft_tokens if speculative else token_per_request
   captured:
     {value: "[b for b in capture_requests if b <= max_running_requests]", when: cuda_graph}
@@ -73,6 +75,9 @@ slots:
   input_ids: {shape: [tokens], dtype: int64, source: batch.input_ids, values: [0, vocab_size - 1]}
   extend_start_loc:
     {shape: [requests], dtype: int64, source: batch.extend_start_loc, values: [0, 2^31]}
+  layer_lengths:
+    {shape: [2, requests], dtype: int32, values: [0, 2^31 - 1], modes: [decoding],
+     written_by: [plan_attention, replay]}
 readers:
   rotary: {reads: {input_ids: {rows: padded, range: [0, vocab_size - 1]}}}
 carried:

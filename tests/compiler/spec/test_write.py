@@ -19,6 +19,7 @@ from support.canal import CANAL
 from support.cask import CASK
 from support.ladle import LADLE
 from support.meaning import meaning, references, same_meaning, without_places
+from support.press import PRESS
 from support.random_specs import random_spec
 from support.sluice import SLUICE, WEIR
 from support.small_specs import mode_text, small
@@ -27,7 +28,7 @@ from support.spec_words import LOOK_LIKE_YAML
 from support.specs import MINI, Files, edited, loaded
 from support.tank import TANK
 from ullage.expr.errors import ExpressionError
-from ullage.spec import model, runner_parts
+from ullage.spec import model, runner_parts, wrappers
 from ullage.spec.load import load_spec
 from ullage.spec.model import NamedText, Spec
 from ullage.spec.write import write_spec
@@ -92,6 +93,7 @@ SMALL: Mapping[str, Files] = {
     "sluice": SLUICE,
     "weir": WEIR,
     "canal": CANAL,
+    "press": PRESS,
     "other sluice": WITH_ANOTHER_FALLBACK,
 }
 
@@ -206,10 +208,12 @@ NOT_WRITTEN = {
     "references": "repeat names that the records hold",
     "groups": "are written as the slots that they hold",
 }
+PARTS = (model.__name__, runner_parts.__name__, wrappers.__name__)
 RECORDS = tuple(
     record
-    for _, record in inspect.getmembers(model, is_dataclass)
-    if isinstance(record, type) and record.__module__ in (model.__name__, runner_parts.__name__)
+    for module in (model, wrappers)
+    for _, record in inspect.getmembers(module, is_dataclass)
+    if isinstance(record, type) and record.__module__ in PARTS
     if record is not model.Reference
 )
 FIELDS = [

@@ -174,4 +174,41 @@ CODES: Final = (
         "a replay after the arenas were allocated anew",
         "Capture again after storage has moved, and with every source that a batch may bring.",
     ),
+    Code(
+        "U741",
+        "wrapper that does not exist here",
+        "An engine made a wrapper whose condition is false in this configuration.",
+        "a wrapper with 'when: attention_backend == flashinfer' under another backend",
+        "Ask the configuration before making it.",
+    ),
+    Code(
+        "U742",
+        "no object of this index",
+        "A wrapper has one object for each index below a number, and another index was asked for.",
+        "step 5 of a wrapper with 'each: {step: 5}'",
+        "Make one object for each index from 0 on.",
+    ),
+    Code(
+        "U743",
+        "slot that a wrapper lacks",
+        "The batch does not have a slot that the wrapper is made over or planned with, because of "
+        "its mode, its configuration or what it brings.",
+        "a wrapper over a mask, and a batch of a mode that loads none",
+        "Make the wrapper over a batch that has its slots; the message says which do.",
+    ),
+    Code(
+        "U744",
+        "slot that is not in one axis",
+        "A wrapper takes a slot as one axis, which is never a copy, but the batch's view of it has "
+        "gaps between its rows.",
+        "a view of 3 columns of a slot that is 8 wide",
+        "Give the batch that a runner loaded; the later extents of such a slot do not vary.",
+    ),
+    Code(
+        "U745",
+        "library of a wrapper is missing",
+        "The module that a wrapper names cannot be imported, or has no class of that name.",
+        "library: flashinfer.BatchDecode   # in an environment without flashinfer",
+        "Install the library in the version that the spec was written for.",
+    ),
 )

@@ -138,4 +138,36 @@ CODES: Final = (
         "seen_in: batch.batch_sise   # elsewhere batch.batch_size",
         "Correct the name; if both fields exist, leave it as it is.",
     ),
+    Code(
+        "U219",
+        "not a class of a library",
+        "A wrapper is made of a class that generated code imports by its dotted name: the modules, "
+        "then the class, each an identifier of Python.",
+        "library: flashinfer   # and no class",
+        "Write the name as one would import it, such as package.module.Class.",
+    ),
+    Code(
+        "U220",
+        "slots that no runner loads together",
+        "A wrapper is made over the slots of one batch, so some runner has all of them, and loads "
+        "them in one mode.",
+        "make: {indptr: decode_indptr, mask: verify_mask}   # slots of two runners",
+        "Use slots of one runner, name the missing ones under its 'slots', or split the wrapper.",
+    ),
+    Code(
+        "U221",
+        "not a row for each object",
+        "Where a wrapper has one object for 'each' index, a slot that is taken 'at' the index has "
+        "its first extent as long as there are objects.",
+        "each: {step: steps}   # and indptr: {slot: indptr, at: step} of shape [steps + 1, rows]",
+        "Say how many there are as the slot does, or take the slot without 'at'.",
+    ),
+    Code(
+        "U222",
+        "not in one axis",
+        "A wrapper takes a slot as one axis, which is never a copy. The padded view of a slot is "
+        "without gaps only if no extent but the first varies from batch to batch.",
+        "mask: {slot: mask, flat: true}   # of shape [requests, tokens]",
+        "Take the slot without 'flat', or give it later extents that follow from parameters.",
+    ),
 )
