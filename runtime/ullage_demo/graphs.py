@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ullage_demo.adaptive import DRAFT_NOISE
@@ -71,10 +71,17 @@ def _serve(
             saw_modes(worker.runners.decode_graph.statistics, modes),
             captured_in_turn(graphs.graphs.shapes, graphs.replays, worker.buckets),
             falls_back(worker.runners, modes[0], worker.buckets),
-            ignores_tails(worker.trials),
+            *(ignores_tails(each.trials) for each in _replaying(worker)),
             *agrees(worker),
         ),
     )
+
+
+def _replaying(worker: GraphWorker) -> Iterator[GraphWorker]:
+    """The worker, and its student if it has one."""
+    yield worker
+    if worker.student is not None and isinstance(worker.student.worker, GraphWorker):
+        yield worker.student.worker
 
 
 def _rows(name: str, worker: GraphWorker) -> tuple[Row, ...]:
