@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import dataclass, field
 from types import ModuleType, SimpleNamespace
@@ -186,3 +187,15 @@ def test_the_package_names_its_wrappers_and_what_batches_have_for_them() -> None
 def test_an_engine_without_wrappers_has_no_module_for_them() -> None:
     assert "wrappers.py" in generated("press")[1]
     assert "wrappers.py" not in generated("barrel")[1]
+
+
+def test_every_definition_names_the_spec_line_that_it_came_from() -> None:
+    lines = generated("press")[1]["wrappers.py"].splitlines()
+    starts = [
+        number
+        for number, line in enumerate(lines)
+        if re.match(r"class |    @property|    def (__init__|plan|run)\(", line)
+    ]
+    assert len(starts) == 6 + 7 + 9
+    for number in starts:
+        assert re.search(r"# specs/press/\S+\.yaml:\d+$", lines[number - 1]), lines[number]
