@@ -74,3 +74,25 @@ def test_a_slot_that_only_some_workers_have_is_looked_for_at_run_time(tmp_path: 
         path=SLOTS,
     )
     assert refusal(tmp_path, files) == ""
+
+
+def test_a_runner_that_serves_no_mode_of_its_worker_has_no_batches(tmp_path: Path) -> None:
+    elsewhere = (
+        "  mode: {",
+        "  elsewhere: {shape: [4], dtype: int8, written_by: forward}\n  mode: {",
+    )
+    files = wrong(elsewhere, path=SLOTS)
+    files = edited(WRAPPERS, ("modes: mode", "modes: elsewhere"), files=files)
+    slots = "slots: [input_ids, workspace, marks, mode, tables]"
+    modes = ("modes: all", "modes: [decode, prompt]")
+    eager = edited("runners/eager.yaml", ("slots: all", slots), modes, files=files)
+    idle = PRESS["runners/eager.yaml"].replace("runner: eager", "runner: idle")
+    idle = idle.replace("workers: [main, helper]", "workers: [helper]")
+    files = {
+        **eager,
+        "runners/idle.yaml": idle.replace("modes: all", "modes: [alone]"),
+        "modes/alone.yaml": "mode: alone\nwhen: worker == main\nlive: {}\n"
+        "axes: {requests: 0, tokens: 0}\n",
+    }
+    message = "error[U220]: no runner that serves any mode has all slots of wrapper 'mode'"
+    assert message in refusal(tmp_path, files)
