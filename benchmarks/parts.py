@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Collection
 from pathlib import Path
 
 import yaml
 
+_WRAPPERS = re.compile(r"^wrappers:\n(?: .*\n|\n)*", re.MULTILINE)
+
 
 def part_of(specs: Path, runners: Collection[str], into: Path) -> Path:
     """A copy of `specs` in `into`, under its own name, with no other runners than these.
 
-    An audit that states a formula of another runner is left out.
+    An audit that states a formula of another runner is left out, and so are wrappers, since they
+    may be over slots of others.
     """
     folder = into / specs.name
     shutil.copytree(specs, folder)
     for path in folder.rglob("*.yaml"):
-        content = yaml.safe_load(path.read_text())
-        if not _names(content) <= set(runners):
+        text = path.read_text()
+        if not _names(yaml.safe_load(text)) <= set(runners):
             path.unlink()
+        else:
+            path.write_text(_WRAPPERS.sub("", text))
     return folder
 
 

@@ -97,6 +97,7 @@ wrappers:
   mode:
     library: press_kernels.Sampler
     each: {part: heads}
+    when: backend == paged or heads > 1
     make: {bias: {given: tensor}, count: marks + 1}
     plan: {modes: mode}
     run: {}

@@ -93,7 +93,9 @@ def compile_specs(
 @app.command(short_help="Why a buffer is as large as it is.")
 def explain(
     specs: Specs,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="RUNNER.AXIS or RUNNER.SLOT.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="RUNNER.AXIS, RUNNER.SLOT or a wrapper.")
+    ],
     config: Annotated[Path | None, typer.Option("--config", help=CONFIG_HELP)] = None,
     output: Output = Format.TEXT,
     as_json: AsJson = False,

@@ -10,6 +10,7 @@ from ullage.analyse import analyse
 from ullage.analysis import Analysis
 from ullage.bound.capacities import Capacity
 from ullage.bound.problem import RunnerProblem
+from ullage.commands.explain_wrapper import batches_of, summary
 from ullage.commands.formulas import broken
 from ullage.commands.proofs import unproven
 from ullage.commands.reporting import (
@@ -28,6 +29,7 @@ from ullage.expr.spell import spell
 from ullage.expr.tree import TRUE
 from ullage.memory import memory_of
 from ullage.prove.proof import Proof
+from ullage.spec.wrappers import Wrapper
 
 
 def run(specs: Path, output: Format) -> Exit:
@@ -49,6 +51,8 @@ def show(analysis: Analysis, page: Page) -> None:
     """Each capacity of each runner; then, of all of them, what is assumed and what is unproven."""
     for runner in analysis.problem.runners:
         _show_runner(analysis, runner, page)
+    for wrapper in analysis.resolved.spec.wrappers:
+        _show_wrapper(analysis, wrapper, page)
     certificate = analysis.certificate
     page.wrapped(f"assumed: {_listed(certificate.assumed)}")
     unproved = (f"{proof.runner}.{proof.target}" for proof in certificate.unproven)
@@ -75,6 +79,15 @@ def _show_runner(analysis: Analysis, runner: RunnerProblem, page: Page) -> None:
         for flaw in proof.flaws:
             page.line((flaw, "red"), indent=4)
         page.line()
+
+
+def _show_wrapper(analysis: Analysis, wrapper: Wrapper, page: Page) -> None:
+    """An object of a library, and whose batches have its slots."""
+    page.sides([(wrapper.name, "bold"), f"  {wrapper.library}"], wrapper.place.short)
+    if wrapper.when != TRUE:
+        page.line(f"where {spell(wrapper.when)}", indent=2)
+    page.wrapped(batches_of(analysis, wrapper), indent=4)
+    page.line()
 
 
 def verdicts(proof: Proof) -> Sequence[Styled]:
@@ -132,10 +145,12 @@ def document(analysis: Analysis, found: tuple[Diagnostic, ...]) -> Json:
         for runner in analysis.problem.runners
         for target in runner.targets
     ]
+    wrappers: list[Json] = [summary(analysis, each) for each in analysis.resolved.spec.wrappers]
     return {
         "engine": analysis.resolved.spec.engine,
         "digest": analysis.sources.digest,
         "capacities": capacities,
+        "wrappers": wrappers,
         "assumed": list(analysis.certificate.assumed),
         "diagnostics": json_of(found),
     }

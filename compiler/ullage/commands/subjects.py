@@ -1,4 +1,4 @@
-"""What `RUNNER.AXIS` and `RUNNER.SLOT` mean."""
+"""What `RUNNER.AXIS`, `RUNNER.SLOT` and the name of a wrapper mean."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ullage.bound.problem import RunnerProblem
 from ullage.commands.reporting import UsageError
 from ullage.diagnostics.diagnostic import did_you_mean
 from ullage.plan.model import PlannedRunner, PlannedSlot
+from ullage.spec.wrappers import Wrapper
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +29,25 @@ class SlotSubject:
     slot: PlannedSlot
 
 
-Subject = TargetSubject | SlotSubject
+@dataclass(frozen=True, slots=True)
+class WrapperSubject:
+    """An object of a library."""
+
+    wrapper: Wrapper
+
+
+Subject = TargetSubject | SlotSubject | WrapperSubject
 
 
 def subject_of(analysis: Analysis, text: str) -> Subject:
-    """The axis or slot that `text` names. Raises UsageError with what would be a name."""
+    """The axis, slot or wrapper that `text` names. Raises UsageError with what would be a name."""
     runner_name, dot, name = text.partition(".")
+    wrappers = {wrapper.name: wrapper for wrapper in analysis.resolved.spec.wrappers}
+    if text in wrappers:
+        return WrapperSubject(wrappers[text])
     if not dot:
+        if (hint := did_you_mean(text, wrappers)) is not None:
+            raise UsageError(f"there is no wrapper '{text}'; {hint}")
         example = analysis.problem.runners[0]
         raise UsageError(
             f"'{text}' names no axis or slot: write RUNNER.AXIS or RUNNER.SLOT, such as "

@@ -165,7 +165,7 @@ class _Writing:
 
     def _doc(self) -> str:
         wrapper = self._wrapper
-        about = [f"wraps {wrapper.library}"]
+        about = [f"wraps {wrapper.library}, an object of which is `made`"]
         if wrapper.each is not None:
             about.append(f"one object for each {wrapper.each.index} of {spell(wrapper.each.count)}")
         if wrapper.when != TRUE:

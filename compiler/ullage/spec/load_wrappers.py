@@ -10,7 +10,7 @@ from typing import Final, cast, get_args
 from ullage.place import Place
 from ullage.spec import problems
 from ullage.spec.model import Slot
-from ullage.spec.reading import Reading
+from ullage.spec.reading import STAND_IN, Reading
 from ullage.spec.wrappers import (
     Each,
     FormulaValue,
@@ -97,8 +97,7 @@ class _Loader:
             message = f"'each' of {fields.what}: expected 1 index, found {len(named)}"
             hint = "write each: {index: how many}"
             self.reading.collector.error(problems.WRONG_COUNT, message, place, hint=hint)
-            return None
-        (index, count), *_ = named
+        index, count = named[0] if named else ("", STAND_IN)
         return Each(index, count, place)
 
     def _arguments(
@@ -141,7 +140,7 @@ class _Loader:
 
     def _check_at(self, fields: Fields, at: str | None, each: Each | None) -> None:
         """What a slot is taken at is the index of the wrapper."""
-        if at is None or (each is not None and at == each.index):
+        if at is None or (each is not None and each.index in (at, "")):
             return
         if each is None:
             message = f"{fields.what} is taken at '{at}', but its wrapper has no 'each'"

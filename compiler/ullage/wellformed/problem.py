@@ -45,7 +45,7 @@ from ullage.wellformed.rounds import check_rank_count, check_rounds
 from ullage.wellformed.skips import check_skips
 from ullage.wellformed.takers import check_takers
 from ullage.wellformed.uses import Need, Reached, Use, Walker
-from ullage.wellformed.wrappers import uses_of_wrappers
+from ullage.wellformed.wrappers import check_wrappers, uses_of_wrappers
 from ullage.wellformed.writers import check_writers
 
 
@@ -76,6 +76,7 @@ def check_problem(
         check_readers(resolved, collector)
         check_writers(resolved, collector)
         check_leavings(resolved, collector)
+        check_wrappers(resolved, problem, collector)
 
 
 def check_uses(

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 from ullage.bound.domain import for_worker
 from ullage.bound.problem import Problem, RunnerProblem
+from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.tree import FALSE, Comparison, Expr, Name, free_names
 from ullage.prove.solver import Solver
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Slot
+from ullage.spec.problems import NOT_TOGETHER
 from ullage.spec.wrappers import Wrapper
 from ullage.wellformed.uses import Reached, Use, Walker
 
@@ -29,6 +31,14 @@ def uses_of_wrappers(resolved: ResolvedSpec, problem: Problem, solver: Solver) -
         for runner in problem.runners:
             if _has_all(resolved, runner, wrapper):
                 yield from _uses_of_slots(resolved, runner, wrapper)
+
+
+def check_wrappers(resolved: ResolvedSpec, problem: Problem, collector: Collector) -> None:
+    """Report a wrapper whose slots no runner has that serves some mode of its worker."""
+    for wrapper in resolved.spec.wrappers:
+        if not any(_has_all(resolved, runner, wrapper) for runner in problem.runners):
+            message = f"no runner that serves any mode has all slots of wrapper '{wrapper.name}'"
+            collector.error(NOT_TOGETHER, message, wrapper.place)
 
 
 def _has_all(resolved: ResolvedSpec, runner: RunnerProblem, wrapper: Wrapper) -> bool:

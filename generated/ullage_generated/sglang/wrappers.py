@@ -31,7 +31,8 @@ class FlashinferDecodeSlots(Protocol):
 class FlashinferDecode:
     """One token of each request against the keys of its request, without a graph.
 
-    Wraps flashinfer.BatchDecodeWithPagedKVCacheWrapper; only where has_flashinfer.
+    Wraps flashinfer.BatchDecodeWithPagedKVCacheWrapper, an object of which is `made`; only where
+    has_flashinfer.
     """
 
     declared: Final = Declaration(
@@ -103,7 +104,8 @@ class FlashinferPrefillSlots(Protocol):
 class FlashinferPrefill:
     """Tokens of each request against all keys of its request, without a graph.
 
-    Wraps flashinfer.BatchPrefillWithPagedKVCacheWrapper; only where has_flashinfer.
+    Wraps flashinfer.BatchPrefillWithPagedKVCacheWrapper, an object of which is `made`; only where
+    has_flashinfer.
     """
 
     declared: Final = Declaration(
@@ -177,7 +179,8 @@ class FlashinferTreeSlots(Protocol):
 class FlashinferTree:
     """Tokens of each request against the keys that a mask shows them, without a graph.
 
-    Wraps flashinfer.BatchPrefillWithPagedKVCacheWrapper; only where has_flashinfer.
+    Wraps flashinfer.BatchPrefillWithPagedKVCacheWrapper, an object of which is `made`; only where
+    has_flashinfer.
     """
 
     declared: Final = Declaration(
@@ -251,7 +254,8 @@ class FlashinferRaggedSlots(Protocol):
 class FlashinferRagged:
     """Tokens of each request against one another, without a graph.
 
-    Wraps flashinfer.BatchPrefillWithRaggedKVCacheWrapper; only where has_flashinfer.
+    Wraps flashinfer.BatchPrefillWithRaggedKVCacheWrapper, an object of which is `made`; only where
+    has_flashinfer.
     """
 
     declared: Final = Declaration(
@@ -331,7 +335,8 @@ class FlashinferGraphDecodeSlots(Protocol):
 class FlashinferGraphDecode:
     """One token of each request against the keys of its request, inside a graph.
 
-    Wraps flashinfer.BatchDecodeWithPagedKVCacheWrapper; only where has_flashinfer.
+    Wraps flashinfer.BatchDecodeWithPagedKVCacheWrapper, an object of which is `made`; only where
+    has_flashinfer.
     """
 
     declared: Final = Declaration(
@@ -442,7 +447,8 @@ class FlashinferGraphPrefillSlots(Protocol):
 class FlashinferGraphPrefill:
     """Tokens of each request against the keys that a mask shows them, inside a graph.
 
-    Wraps flashinfer.BatchPrefillWithPagedKVCacheWrapper; only where has_flashinfer.
+    Wraps flashinfer.BatchPrefillWithPagedKVCacheWrapper, an object of which is `made`; only where
+    has_flashinfer.
     """
 
     declared: Final = Declaration(
@@ -559,7 +565,8 @@ class FlashinferGraphBlockSlots(Protocol):
 class FlashinferGraphBlock:
     """Tokens of each request against all keys of its request, inside a graph.
 
-    Wraps flashinfer.BatchPrefillWithPagedKVCacheWrapper; only where has_flashinfer.
+    Wraps flashinfer.BatchPrefillWithPagedKVCacheWrapper, an object of which is `made`; only where
+    has_flashinfer.
     """
 
     declared: Final = Declaration(
@@ -663,8 +670,8 @@ class FlashinferDraftDecodeSlots(Protocol):
 class FlashinferDraftDecode:
     """The tokens of one draft step against the keys of their branches.
 
-    Wraps flashinfer.BatchDecodeWithPagedKVCacheWrapper; one object for each step of
-    speculative_num_steps; only where has_flashinfer and speculative.
+    Wraps flashinfer.BatchDecodeWithPagedKVCacheWrapper, an object of which is `made`; one object
+    for each step of speculative_num_steps; only where has_flashinfer and speculative.
     """
 
     declared: Final = Declaration(
@@ -764,7 +771,8 @@ class FlashinferMlaSlots(Protocol):
 class FlashinferMla:
     """Tokens of each request against the latent keys of its request, without a graph.
 
-    Wraps flashinfer.BatchMLAPagedAttentionWrapper; only where has_mla.
+    Wraps flashinfer.BatchMLAPagedAttentionWrapper, an object of which is `made`; only where
+    has_mla.
     """
 
     declared: Final = Declaration(
@@ -854,7 +862,8 @@ class FlashinferGraphMlaSlots(Protocol):
 class FlashinferGraphMla:
     """Tokens of each request against the latent keys of its request, inside a graph.
 
-    Wraps flashinfer.BatchMLAPagedAttentionWrapper; only where has_mla.
+    Wraps flashinfer.BatchMLAPagedAttentionWrapper, an object of which is `made`; only where
+    has_mla.
     """
 
     declared: Final = Declaration(

@@ -35,6 +35,23 @@ for path, text in sorted(emit(analyse(Path(sys.argv[1]))).items()):
 """
 
 
+FITTING = """
+from press import Attention, Config, EagerHelperBatch
+from sglang import Config as Settings
+from sglang import DraftGraphDraftBatch, FlashinferDraftDecode, FlashinferGraphDecode
+
+def attention(batch: EagerHelperBatch, config: Config) -> Attention:
+    return Attention(batch, config)
+
+def step(batch: DraftGraphDraftBatch, config: Settings) -> FlashinferDraftDecode:
+    return FlashinferDraftDecode(batch, config, 0, use_tensor_cores=False)
+
+def without_its_slots(batch: DraftGraphDraftBatch, config: Settings) -> FlashinferGraphDecode:
+    return FlashinferGraphDecode(batch, config, use_tensor_cores=False)  # type: ignore[arg-type]
+"""
+"""Wrappers over batches that have their slots, and over one that has not."""
+
+
 def emitted_with(seed: str, folder: Path) -> str:
     done = subprocess.run(
         [sys.executable, "-c", EMIT, "specs/barrel"],
@@ -116,12 +133,12 @@ def test_what_is_generated_is_formatted_and_has_nothing_to_lint(tmp_path: Path) 
 @pytest.mark.slow
 def test_what_is_generated_is_strictly_typed(tmp_path: Path, pytestconfig: pytest.Config) -> None:
     """What is found about torch is kept from run to run, as mypy does it."""
-    folder = write_package(tmp_path / "packages", all_files())
+    folder = write_package(tmp_path / "packages", {**all_files(), "fitting.py": FITTING})
     options = ("--strict", "--warn-unreachable", "--config-file", os.devnull)
     kept = getattr(pytestconfig, "cache", None)  # pytest may be told to have none
     cache = ("--cache-dir", str(tmp_path / "cache" if kept is None else kept.mkdir("mypy")))
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", *options, *cache, "sglang", *ENGINES],
+        [sys.executable, "-m", "mypy", *options, *cache, "sglang", *ENGINES, "fitting.py"],
         cwd=folder,
         env={**os.environ, "MYPYPATH": str(ROOT / "runtime")},
         capture_output=True,

@@ -1,0 +1,207 @@
+"""FlashInfer's objects over the buffers of SGLang's runners."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+import pytest
+import torch
+from torch import Tensor
+
+from ullage_generated.sglang import (
+    Config,
+    DecodeGraphTargetBatch,
+    DecodeGraphTargetRunner,
+    DraftGraphDraftRunner,
+    EagerTargetRunner,
+    FlashinferDecode,
+    FlashinferDraftDecode,
+    FlashinferGraphBlock,
+    FlashinferGraphDecode,
+    FlashinferGraphMla,
+    FlashinferGraphPrefill,
+    FlashinferMla,
+    LiveBatch,
+    Mode,
+)
+from ullage_runtime.errors import WrapperError
+from ullage_runtime.ranks import SingleRank
+
+
+class Recorder:
+    """A class of FlashInfer, which keeps what it is made of and planned with."""
+
+    def __init__(self, **arguments: object) -> None:
+        self.arguments = arguments
+        self.planned: dict[str, object] = {}
+
+    def plan(self, **arguments: object) -> None:
+        self.planned = arguments
+
+    def run(self, q: Tensor, *caches: Tensor) -> Tensor:
+        return q
+
+
+CLASSES = (
+    "BatchDecodeWithPagedKVCacheWrapper",
+    "BatchPrefillWithPagedKVCacheWrapper",
+    "BatchPrefillWithRaggedKVCacheWrapper",
+    "BatchMLAPagedAttentionWrapper",
+)
+
+
+@pytest.fixture(autouse=True)
+def flashinfer(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = ModuleType("flashinfer")
+    vars(library).update({name: type(name, (Recorder,), {}) for name in CLASSES})
+    monkeypatch.setitem(sys.modules, "flashinfer", library)
+
+
+def config_of(**more: object) -> Config:
+    if "attention_backend" not in more:
+        more |= {"attention_backend": "flashinfer", "flashinfer_workspace_bytes": 64}
+    return Config.from_arguments(
+        {
+            "max_running_requests": 6,
+            "max_total_tokens_target": 96,
+            "context_length": 24,
+            "request_pool_size": 6,
+            "enable_decode_graph": True,
+            "capture_requests": [4, 6],
+            "attention_heads": 5,
+            **more,
+        }
+    )
+
+
+def live(mode: Mode, rows: int, width: int = 1) -> LiveBatch:
+    tokens = torch.arange(1, rows * width + 1)
+    return LiveBatch(
+        mode=mode,
+        batch_size=rows,
+        input_ids=tokens,
+        positions=tokens,
+        out_cache_loc=tokens,
+        req_pool_indices=torch.arange(rows),
+        seq_lens=torch.arange(9, rows + 9),
+    )
+
+
+def decoding(config: Config) -> DecodeGraphTargetBatch:
+    return DecodeGraphTargetRunner(config, SingleRank(), device="cpu").load(live(Mode.DECODE, 3))
+
+
+def made(wrapper: object) -> dict[str, object]:
+    """What the recorder was made of."""
+    recorder = getattr(wrapper, "made", None)
+    assert isinstance(recorder, Recorder)
+    return recorder.arguments
+
+
+def view(tensor: object) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+    """Where a tensor lies and how it is seen."""
+    assert isinstance(tensor, Tensor)
+    return tensor.data_ptr(), tuple(tensor.shape), tensor.stride()
+
+
+def test_a_graph_decodes_over_the_padded_rows_of_its_batch() -> None:
+    config = config_of()
+    batch = decoding(config)
+    wrapper = FlashinferGraphDecode(batch, config, use_tensor_cores=True)
+    arguments = made(wrapper)
+    assert type(wrapper.made).__name__ == "BatchDecodeWithPagedKVCacheWrapper"
+    assert (arguments["use_cuda_graph"], arguments["use_tensor_cores"]) == (True, True)
+    assert batch.flashinfer_kv_indptr is not None
+    assert batch.flashinfer_kv_indices is not None
+    assert view(arguments["paged_kv_indptr_buffer"]) == view(batch.flashinfer_kv_indptr)
+    assert view(arguments["paged_kv_last_page_len_buffer"])[1] == (4,)
+    indices = batch.flashinfer_kv_indices
+    assert view(arguments["paged_kv_indices_buffer"]) == view(indices.view(-1))
+    assert view(arguments["float_workspace_buffer"]) == view(batch.flashinfer_workspace)
+
+
+def test_a_plan_has_the_heads_of_the_configuration() -> None:
+    config = config_of()
+    wrapper = FlashinferGraphDecode(decoding(config), config, use_tensor_cores=False)
+    indptr = torch.zeros(5, dtype=torch.int32)
+    wrapper.plan(
+        indptr=indptr,
+        indices=indptr,
+        last_page_len=indptr,
+        num_kv_heads=2,
+        head_dim=64,
+        page_size=1,
+        q_data_type=torch.bfloat16,
+        kv_data_type=torch.bfloat16,
+        sm_scale=0.5,
+    )
+    assert isinstance(wrapper.made, Recorder)
+    assert wrapper.made.planned["num_qo_heads"] == 5
+    assert wrapper.made.planned["indptr"] is indptr
+    assert wrapper.run(indptr, (indptr, indptr)) is indptr
+
+
+def test_a_verify_has_its_mask_in_one_axis_and_a_block_has_none() -> None:
+    config = config_of()
+    batch = decoding(config)
+    masked = made(FlashinferGraphPrefill(batch, config))
+    assert batch.flashinfer_custom_mask is not None
+    assert view(masked["custom_mask_buf"]) == view(batch.flashinfer_custom_mask.view(-1))
+    assert view(masked["mask_indptr_buf"]) == view(batch.flashinfer_mask_indptr)
+    plain = made(FlashinferGraphBlock(batch, config))
+    assert masked.keys() - plain.keys() == {"custom_mask_buf", "mask_indptr_buf"}
+
+
+class Beside(SingleRank):
+    """One of two ranks, without requests; the other one drafts for 3, with 2 branches each."""
+
+    count = 2
+
+    def gather(self, *values: int, collective: str = "") -> list[tuple[int, ...]]:
+        return [values, (6, 3, 3)]
+
+
+def test_every_draft_step_has_its_row_of_one_slot() -> None:
+    config = config_of(
+        speculative_algorithm="eagle",
+        speculative_num_steps=3,
+        speculative_eagle_topk=2,
+        speculative_num_draft_tokens=4,
+        enable_dp_attention=True,
+        tp_size=2,
+        attn_dp_size=2,
+    )
+    runner = DraftGraphDraftRunner(config, Beside(), device="cpu")
+    batch = runner.load(LiveBatch(mode=Mode.IDLE_IN_DRAFT))
+    slot, offsets = batch.flashinfer_draft_kv_indices, batch.flashinfer_draft_kv_indptr
+    assert slot is not None
+    assert offsets is not None
+    for step in range(3):
+        arguments = made(FlashinferDraftDecode(batch, config, step, use_tensor_cores=False))
+        assert view(arguments["paged_kv_indptr_buffer"]) == view(offsets[step])
+        assert view(arguments["paged_kv_indices_buffer"]) == view(slot[step].view(-1))
+        assert view(arguments["paged_kv_last_page_len_buffer"])[1] == (batch.tokens,)
+    with pytest.raises(WrapperError, match="U742"):
+        FlashinferDraftDecode(batch, config, 3, use_tensor_cores=False)
+
+
+def test_without_a_graph_there_is_only_room_to_work_in() -> None:
+    config = config_of()
+    batch = EagerTargetRunner(config, SingleRank(), device="cpu").load(live(Mode.DECODE, 3))
+    arguments = made(FlashinferDecode(batch, config, use_tensor_cores=False))
+    assert arguments.keys() == {"float_workspace_buffer", "use_tensor_cores"}
+    assert view(arguments["float_workspace_buffer"])[1] == (config.flashinfer_workspace_bytes,)
+
+
+def test_latent_attention_works_in_what_the_engine_gives() -> None:
+    config = config_of(attention_backend="flashinfer_mla")
+    room = torch.zeros(16, dtype=torch.uint8)
+    assert made(FlashinferMla(config, float_workspace_buffer=room)) == {
+        "float_workspace_buffer": room
+    }
+    batch = decoding(config)
+    arguments = made(FlashinferGraphMla(batch, config, float_workspace_buffer=room))
+    assert view(arguments["kv_len_arr"]) == view(batch.mla_kv_lens)
+    with pytest.raises(WrapperError, match=r"U741: Wrapper flashinfer_graph_decode .*flashinfer"):
+        FlashinferGraphDecode(batch, config, use_tensor_cores=False)
