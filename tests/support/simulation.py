@@ -77,7 +77,7 @@ class _Configurations:
             case "bool":
                 return [False, True]
             case "enum":
-                return list(range(len(parameter.values)))
+                return list(range(len(parameter.choices)))
         assert parameter.range is not None
         low = evaluate_integer(parameter.range.low, values)
         high = evaluate_integer(parameter.range.high, values)
