@@ -305,6 +305,12 @@ class Simulation:
                     runner, self._through(runner.pipeline_in(own.mode.name), padded)
                 )
 
+    def padded_of(self, mode: Mode) -> Iterator[tuple[Mapping[str, int], Mapping[str, int]]]:
+        """The axes of every batch of a mode before its pipeline and after it, in every group."""
+        for own in self.batches(mode):
+            start = self._start(own)
+            yield from ((start.axes, after) for after in self._paddings(start))
+
     def _paddings(self, start: Rank) -> list[Mapping[str, int]]:
         """The axes after the pipeline in all groups, for which no more of a batch counts."""
         key = start.kind
