@@ -141,7 +141,7 @@ def _slots_text(runner: int) -> str:
         dtype = ("int32", "int64")[place % 2]
         slots += (
             f"  {name}: {{shape: [{shape}], dtype: {dtype}, source: batch.field_{place},"
-            " values: [0, vocab_size - 1]}\n"
+            " range: [0, vocab_size - 1]}\n"
         )
         reads += f"      {name}: {{rows: padded, fill: 0}}\n"
     return slots + reads

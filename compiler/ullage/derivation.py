@@ -20,6 +20,7 @@ from ullage.prove.solver import Solver
 from ullage.settle import settle
 from ullage.spec.check import ResolvedSpec
 from ullage.text.sources import SourceSet
+from ullage.wellformed.paddings import check_paddings
 from ullage.wellformed.problem import check_problem
 
 
@@ -37,6 +38,8 @@ def derivation(
         progress("checking divisors and guards")
         apart = solver.apart()  # what is settled meanwhile has answers of its own
         check_problem(resolved, problem, apart, collector)
+        if not collector.has_errors:
+            check_paddings(resolved, problem, apart, collector)
         check_audits(resolved, problem, apart, collector)
         collector.raise_if_errors()
 

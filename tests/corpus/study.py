@@ -52,7 +52,7 @@ def files_of(
         files[found[0]] = files[found[0]].replace(old, new)
     if formulas:
         stated = [_stated(each) for each in formulas]
-        said = {"audit": "stated", "source": case.report, "formulas": stated}
+        said = {"audit": "stated", "quoted_from": case.report, "formulas": stated}
         files["stated.yaml"] = yaml.safe_dump(said, width=math.inf)
     return files
 

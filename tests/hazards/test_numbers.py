@@ -11,19 +11,19 @@ from support.hazards import DECODE, ENGINE, LEAST, Hazard, check, golden_name, s
 
 _LENGTHS = """\
 slots:
-  seq_lens: {shape: [requests], dtype: int32, source: batch.seq_lens, values: [0, 2^31]}
+  seq_lens: {shape: [requests], dtype: int32, source: batch.seq_lens, range: [0, 2^31]}
 readers:
   kernel: {reads: {seq_lens: {rows: padded, fill: 1}}}
 """
 _FLAGS = """\
 slots:
-  flags: {shape: [requests], dtype: uint8, source: batch.flags, values: [0, 9]}
+  flags: {shape: [requests], dtype: uint8, source: batch.flags, range: [0, 9]}
 readers:
   kernel: {reads: {flags: {rows: padded, fill: -1}}}
 """
 _OFFSET = """\
 slots:
-  offset: {shape: [1], dtype: int32, compute: padded_tokens * row_width}
+  offset: {shape: [1], dtype: int32, value: padded_tokens * row_width}
 readers:
   kernel: {reads: {offset: {rows: live}}}
 """
@@ -32,7 +32,7 @@ _WIDE = LEAST[ENGINE].replace(
 )
 _INDEX = """\
 slots:
-  table: {shape: [requests], dtype: int32, source: batch.table, values: [0, rows * row_width]}
+  table: {shape: [requests], dtype: int32, source: batch.table, range: [0, rows * row_width]}
 readers:
   kernel: {reads: {table: {rows: padded, fill: 0}}}
 """
@@ -51,7 +51,7 @@ readers:
 _BY_WIDTH = LEAST[DECODE].replace("requests * one", "one")
 _AUDIT = """\
 audit: engine
-source: the engine's own rule
+quoted_from: the engine's own rule
 formulas:
   - {runner: eager, axis: tokens, formula: one, expect: overflows}
 """

@@ -34,7 +34,7 @@ _PADDED = _SCORES.replace("written_by: forward", "written_by: {step: forward, ro
 _LEFT = """\
 slots:
   ids: {shape: [tokens], dtype: int64, source: batch.ids}
-  scores: {shape: [requests], dtype: float32, written_by: forward, kept: true}
+  scores: {shape: [requests], dtype: float32, written_by: forward, lifetime: runner}
 readers:
   kernel: {reads: {ids: {rows: padded, fill: 3}}}
   chooser: {reads: {scores: {rows: live, from: eager}}}
@@ -81,8 +81,8 @@ HAZARDS = {
         "U614",
         "scores",
         ("scores", "propose"),
-        spec(_LEFT.replace(", kept: true", ""), _TWO_RUNNERS),
-        {"written_by: forward": "written_by: forward, kept: true"},
+        spec(_LEFT.replace(", lifetime: runner", ""), _TWO_RUNNERS),
+        {"written_by: forward": "written_by: forward, lifetime: runner"},
     ),
     "load overwrites an output that is written before it": Hazard(
         "U612",

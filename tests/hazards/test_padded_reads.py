@@ -19,7 +19,7 @@ readers:
 _COUNT = """\
 slots:
   seq_lens: {shape: [requests], dtype: int32, source: batch.seq_lens}
-  count: {shape: [1], dtype: int32, compute: live_tokens}
+  count: {shape: [1], dtype: int32, value: live_tokens}
 readers:
   kernel: {reads: {count: {rows: padded, fill: 0}}}
 """

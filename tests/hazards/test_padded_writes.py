@@ -32,7 +32,7 @@ def places(
     live: str,
     read: str,
     values: str = "[0, 99]",
-    key: str = "values",
+    key: str = "range",
     others: Files | None = None,
 ) -> Files:
     """A kernel that stores what each row brings into the place that the row names."""
@@ -46,24 +46,24 @@ def places(
     return spec(text, others)
 
 
-LIVE = ", live_values: [1, 99]"
-WRITES = "fill: 0, writes: true"
+LIVE = ", live_range: [1, 99]"
+WRITES = "fill: 0, scatters: true"
 _TWO_READERS = LEAST[EAGER].replace("[kernel]", "[kernel, copier]")
-_COPIER = "readers:\n  copier: {reads: {places: {rows: padded, range: [0, 9], writes: true}}}\n"
+_COPIER = "readers:\n  copier: {reads: {places: {rows: padded, range: [0, 9], scatters: true}}}\n"
 
 HAZARDS = {
     "padding fills with a place of a live row": Hazard(
         "U615",
         "places",
         ("[1, 99]",),
-        places(LIVE, "fill: 7, writes: true"),
+        places(LIVE, "fill: 7, scatters: true"),
         {"fill: 7": "fill: 0"},
     ),
     "the dummy of padding has no place of its own": Hazard(
         "U615",
         "places",
         ("[0, 99]",),
-        places(", live_values: [0, 99]", WRITES),
+        places(", live_range: [0, 99]", WRITES),
         {"[0, 99], live": "[0, 100], live", "fill: 0": "fill: 100"},
     ),
     "nothing says which places live rows never name": Hazard(
@@ -73,14 +73,14 @@ HAZARDS = {
         "U615",
         "places",
         ("[1, 99]",),
-        places(LIVE, "range: [0, 9], writes: true"),
+        places(LIVE, "range: [0, 9], scatters: true"),
         {"range: [0, 9]": "range: [0, 0]"},
     ),
     "the place of padding is free in some configurations only": Hazard(
         "U615",
         "places",
         ("[1, rows * 1]",),
-        places(", live_values: [1, rows * 1]", "fill: 64, writes: true"),
+        places(", live_range: [1, rows * 1]", "fill: 64, scatters: true"),
         {"fill: 64": "fill: 65"},
     ),
     "one of two writers would take a live place": Hazard(
@@ -94,22 +94,22 @@ HAZARDS = {
         "U607",
         "[1, 100]",
         ("[0, 99]",),
-        places(", live_values: [1, 100]", WRITES),
+        places(", live_range: [1, 100]", WRITES),
         {"[1, 100]": "[1, 99]"},
     ),
     "no place is left for live rows": Hazard(
         "U314",
         "[1, 0]",
         (),
-        places(", live_values: [1, 0]", WRITES),
+        places(", live_range: [1, 0]", WRITES),
         {"[1, 0]": "[1, 1]"},
     ),
     "live places are a part of nothing": Hazard(
         "U213",
-        "live_values",
+        "live_range",
         (),
-        places("", WRITES, values="[1, 99]", key="live_values"),
-        {"live_values:": "values: [0, 99], live_values:"},
+        places("", WRITES, values="[1, 99]", key="live_range"),
+        {"live_range:": "range: [0, 99], live_range:"},
     ),
 }
 
@@ -136,8 +136,8 @@ def test_a_writer_of_live_rows_only_needs_no_place_for_padding(tmp_path: Path) -
 def test_exactly_a_fill_outside_of_the_live_places_is_taken(
     tmp_path_factory: pytest.TempPathFactory, low: int, length: int, fill: int
 ) -> None:
-    live = f", live_values: [{low}, {low + length}]"
-    files = places(live, f"fill: {fill}, writes: true", values="[-6, 18]")
+    live = f", live_range: [{low}, {low + length}]"
+    files = places(live, f"fill: {fill}, scatters: true", values="[-6, 18]")
     found = refusal(tmp_path_factory.mktemp("places"), files)
     collides = low <= fill <= low + length
     assert [each.code for each in found.errors] == ["U615"] * collides
@@ -153,7 +153,7 @@ def test_debug_mode_refuses_a_live_row_that_names_the_place_of_padding(tmp_path:
         runner.load(stray)
 
 
-_KV_WRITE = "out_cache_loc: {rows: padded, fill: 0, writes: true}"
+_KV_WRITE = "out_cache_loc: {rows: padded, fill: 0, scatters: true}"
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ SIZES = "sizes: {type: list, range: [1, 3]}"
 
 
 def child(axis: str) -> str:
-    return f"of_{axis}: {{shape: [{axis}], dtype: int64, compute: 1}}"
+    return f"of_{axis}: {{shape: [{axis}], dtype: int64, value: 1}}"
 
 
 def halves(*pipeline: str) -> Files:

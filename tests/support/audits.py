@@ -25,7 +25,7 @@ parameters:
   step: {type: int, range: [1, 4], default: 2}
   width: {type: int, range: [1, 3], unit: tokens/requests, default: 1}
   padded: {type: bool, default: false}
-  style: {type: enum, values: [narrow, wide, wider], default: narrow}
+  style: {type: enum, choices: [narrow, wide, wider], default: narrow}
 constraints:
   - {that: not padded or step != 3, else: rows are padded to a power of two}
 definitions:
@@ -40,9 +40,9 @@ transforms:
     requests: align_up(requests, step)
     tokens: align_up(tokens, step)
 slots:
-  ids: {shape: [tokens], dtype: int64, source: batch.ids, values: [0, 9]}
-  grid: {shape: [3, tokens], dtype: int32, device: host, source: batch.grid, values: [0, 9]}
-  lengths: {shape: [requests], dtype: int32, source: batch.lengths, values: [0, 9]}
+  ids: {shape: [tokens], dtype: int64, source: batch.ids, range: [0, 9]}
+  grid: {shape: [3, tokens], dtype: int32, device: host, source: batch.grid, range: [0, 9]}
+  lengths: {shape: [requests], dtype: int32, source: batch.lengths, range: [0, 9]}
 readers:
   embedding:
     reads: {ids: {rows: live}, grid: {rows: live}, lengths: {rows: live}}
@@ -101,5 +101,5 @@ def audited(folder: Path, files: Mapping[str, str]) -> Audited:
 def stating(*formulas: str, files: Mapping[str, str] = SMALL) -> Mapping[str, str]:
     """The files with one audit of the formulas, each the inside of a flow mapping."""
     lines = [f"  - {{runner: eager, {formula}}}\n" for formula in formulas]
-    text = f"audit: stated\nsource: a test\nformulas:\n{''.join(lines)}"
+    text = f"audit: stated\nquoted_from: a test\nformulas:\n{''.join(lines)}"
     return {**files, "stated.yaml": text}

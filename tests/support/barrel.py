@@ -27,7 +27,7 @@ parameters:
   window: {type: int, range: [1, 16], default: "min(input, 4) // half", doc: rows}
   depths: {type: list, range: [1, 8], when: deep, default: [2, 6], doc: depths in use}
   depth: {type: int, range: [1, 8], when: deep, varies: depths, default: 2, doc: present depth}
-  validate: {type: enum, values: [never, none, always], default: none, doc: when to look}
+  validate: {type: enum, choices: [never, none, always], default: none, doc: when to look}
   deep: {type: bool, default: false, doc: more than one layer}
   pages: {type: int, range: [1, 512], default: 96, doc: pages of the pool}
   page: {type: int, range: [1, 16], doc: "elements of a page, which each engine has to say"}
@@ -68,26 +68,26 @@ transforms:
 
 _SLOTS = """\
 slots:
-  mode: {shape: [rows], dtype: int64, source: batch.mode, values: [0, 9], doc: named like a field}
+  mode: {shape: [rows], dtype: int64, source: batch.mode, range: [0, 9], doc: named like a field}
   weights:
     {shape: [rows, width_of_weights], dtype: float32, source: batch.info.weights,
      modes: [serving], doc: two dimensions}
   square:
-    {shape: [rows, rows], dtype: {compute: int16, host: int64}, source: batch.square,
-     accepts: [int64], modes: [serving], optional: true, values: [-4, 900]}
-  flags: {shape: [rows], dtype: bool, source: batch.flags, when: deep, values: [0, 1]}
+    {shape: [rows, rows], dtype: {accelerator: int16, cpu: int64}, source: batch.square,
+     casts_from: [int64], modes: [serving], optional: true, range: [-4, 900]}
+  flags: {shape: [rows], dtype: bool, source: batch.flags, when: deep, range: [0, 1]}
   hints:
     {shape: [rows], dtype: int32, source: batch.hints, when: deep, modes: [serving],
      optional: true, device: host}
   cells:
     {shape: ["sum_requests(length)"], dtype: int32, source: batch.cells, modes: [serving],
-     values: [0, 99]}
+     range: [0, 99]}
   table:
     {shape: ["sum_requests(cdiv(size, page))"], dtype: int32, source: batch.table,
-     modes: [fill], values: [0, pages]}
+     modes: [fill], range: [0, pages]}
   constant: {shape: [3], dtype: int8, source: batch.constant, modes: [serving]}
-  count: {shape: [1], dtype: int32, compute: live_rows * layers, values: [0, 2^20]}
-  is_full: {shape: [2], dtype: bool, compute: live_rows == padded_rows}
+  count: {shape: [1], dtype: int32, value: live_rows * layers, range: [0, 2^20]}
+  is_full: {shape: [2], dtype: bool, value: live_rows == padded_rows}
 
 carried:
   extra: {source: batch.extra, doc: whatever else there is}
@@ -165,7 +165,7 @@ contexts:
   quiet: no output
 steps:
   - {step: announce, when: loud}
-  - {step: warn, rows: some, when: loud or deep}
+  - {step: warn, padded: true, when: loud or deep}
   - {do: load}
   - {step: look, when: ready and listed, readers: [kernel, looker]}
   - {step: look_away, when: not ready}

@@ -33,14 +33,14 @@ definitions:
 
 _SLOTS = """\
 slots:
-  input_ids: {shape: [tokens], dtype: int64, source: batch.input_ids, values: [0, 99]}
-  lengths: {shape: [requests], dtype: int32, source: batch.lengths, values: [0, 2^16]}
+  input_ids: {shape: [tokens], dtype: int64, source: batch.input_ids, range: [0, 99]}
+  lengths: {shape: [requests], dtype: int32, source: batch.lengths, range: [0, 2^16]}
   table:
     {shape: [requests, 70], dtype: int32, source: batch.table, when: wide, optional: true,
-     values: [0, 99]}
+     range: [0, 99]}
   host_lengths:
     {shape: [requests], dtype: int32, device: host, source: batch.host_lengths, optional: true,
-     values: [0, 2^16]}
+     range: [0, 2^16]}
 
 readers:
   embedding: {reads: {input_ids: {rows: padded, range: [0, 99]}}}

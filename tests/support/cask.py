@@ -43,10 +43,10 @@ transforms:
 
 _SLOTS = """\
 slots:
-  ids: {shape: [rows], dtype: int64, source: batch.ids, values: [0, 999]}
+  ids: {shape: [rows], dtype: int64, source: batch.ids, range: [0, 999]}
   table:
     {shape: ["sum_requests(size)"], dtype: int32, source: batch.table, modes: [step],
-     values: [0, 999]}
+     range: [0, 999]}
 readers:
   kernel: {reads: {ids: {rows: padded, fill: 5}}}
   looker: {modes: [step], reads: {table: {rows: live}}}

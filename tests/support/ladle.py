@@ -23,11 +23,12 @@ _SLOTS = """\
 slots:
   ids: {shape: [rows], dtype: int64, source: batch.ids}
   scores:
-    {shape: [rows, classes], dtype: float32, written_by: run, kept: true, doc: what the model says}
+    {shape: [rows, classes], dtype: float32,
+     written_by: run, lifetime: runner, doc: what the model says}
   table:
     {shape: [2, rows], dtype: int32, written_by: {step: plan, rows: live}, modes: [pour],
-     values: [0, 9]}
-  picked: {shape: [rows], dtype: float32, source: batch.picked, values: [0, 1], kept: true}
+     range: [0, 9]}
+  picked: {shape: [rows], dtype: float32, source: batch.picked, range: [0, 1], lifetime: runner}
   mask:
     {shape: [rows], dtype: int8, written_by: {step: plan, rows: live}, when: masked}
 readers:

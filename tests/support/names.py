@@ -16,8 +16,8 @@ workers:
 families:
   live: a family
 parameters:
-  torch: {type: enum, values: [tensor, mode, name, value], default: mode}
-  config: {type: enum, values: [mro, config2], default: mro}
+  torch: {type: enum, choices: [tensor, mode, name, value], default: mode}
+  config: {type: enum, choices: [mro, config2], default: mro}
   of: {type: int, range: [1, 8], unit: requests, default: 3}
   present: {type: int, range: [1, 4], per: worker, default: 2}
   print: {type: list, range: [1, 9], when: dataclass, default: [1, 5]}
@@ -47,10 +47,10 @@ transforms:
 _SLOTS = """\
 slots:
   config_slot: {shape: [count], dtype: int64, source: batch.views}
-  views: {shape: [padded], dtype: int64, source: batch.problem, values: [0, 99]}
+  views: {shape: [padded], dtype: int64, source: batch.problem, range: [0, 99]}
   copy: {shape: [padded, present], dtype: float32, source: batch.copy, optional: true}
   extents: {shape: [count], dtype: int64, source: batch.mode, when: dataclass}
-  slots: {shape: [1], dtype: int64, compute: live_count * cached_property}
+  slots: {shape: [1], dtype: int64, value: live_count * cached_property}
 carried:
   arenas: {source: batch.arenas}
 readers:

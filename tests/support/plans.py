@@ -49,15 +49,15 @@ transforms:
 _SLOTS = """\
 slots:
   ids:
-    {shape: [tokens], dtype: int64, source: batch.ids, values: [0, 999]}
+    {shape: [tokens], dtype: int64, source: batch.ids, range: [0, 999]}
   lengths:
-    {shape: [requests], dtype: int32, source: batch.lengths, values: [0, 9999]}
+    {shape: [requests], dtype: int32, source: batch.lengths, range: [0, 9999]}
   starts:
-    {shape: [requests], dtype: int64, source: batch.starts, modes: [extend], values: [0, 2^31]}
+    {shape: [requests], dtype: int64, source: batch.starts, modes: [extend], range: [0, 2^31]}
   grid:
     {shape: [3, tokens], dtype: int32, device: host, source: batch.grid, optional: true}
   live_count:
-    {shape: [1], dtype: int32, compute: live_tokens}
+    {shape: [1], dtype: int32, value: live_tokens}
 """
 
 _READERS = """\

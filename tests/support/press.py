@@ -20,7 +20,7 @@ workers:
 parameters:
   max_requests: {type: int, range: [1, 64], unit: requests, default: 6, doc: most requests}
   max_tokens: {type: int, range: [1, 2^12], unit: tokens, per: worker, default: 40, doc: most}
-  backend: {type: enum, values: [plain, paged], default: paged, doc: who computes attention}
+  backend: {type: enum, choices: [plain, paged], default: paged, doc: who computes attention}
   layers: {type: int, range: [1, 8], when: fancy, default: 3, doc: layers of the model}
   columns: {type: int, range: [1, 64], default: 5, doc: columns of the tables}
   heads: {type: int, range: [1, 64], default: 8, doc: heads of this rank}
@@ -40,21 +40,21 @@ transforms:
   align: {requests: "align_up(requests, 4)", tokens: "align_up(requests, 4) * one"}
 
 slots:
-  input_ids: {shape: [tokens], dtype: int64, source: batch.input_ids, values: [0, 99]}
+  input_ids: {shape: [tokens], dtype: int64, source: batch.input_ids, range: [0, 99]}
   workspace: {shape: [64], dtype: uint8, when: fancy, written_by: forward}
-  marks: {shape: [requests], dtype: int32, source: batch.marks, optional: true, values: [0, 9]}
-  mode: {shape: [requests], dtype: int32, written_by: plan, modes: [decode], values: [0, 9]}
+  marks: {shape: [requests], dtype: int32, source: batch.marks, optional: true, range: [0, 9]}
+  mode: {shape: [requests], dtype: int32, written_by: plan, modes: [decode], range: [0, 9]}
 
-groups:
+slot_groups:
   tables:
     when: fancy
     written_by: plan
     slots:
-      offsets: {shape: [requests + one_request], dtype: int32, values: [0, 2^20]}
-      table: {shape: [requests, columns], dtype: int32, values: [0, 2^20]}
-      layer_offsets: {shape: [layers, requests + one_request], dtype: int32, values: [0, 2^20]}
-      layer_table: {shape: [layers, requests, columns], dtype: int32, values: [0, 2^20]}
-      token_table: {shape: [requests, tokens], dtype: int32, values: [0, 2^20]}
+      offsets: {shape: [requests + one_request], dtype: int32, range: [0, 2^20]}
+      table: {shape: [requests, columns], dtype: int32, range: [0, 2^20]}
+      layer_offsets: {shape: [layers, requests + one_request], dtype: int32, range: [0, 2^20]}
+      layer_table: {shape: [layers, requests, columns], dtype: int32, range: [0, 2^20]}
+      token_table: {shape: [requests, tokens], dtype: int32, range: [0, 2^20]}
 """
 
 _WRAPPERS = """\

@@ -56,12 +56,12 @@ transforms:
 
 _SLOTS = """\
 slots:
-  input_ids: {shape: [tokens], dtype: int64, source: batch.input_ids, values: [0, 999]}
-  lengths: {shape: [requests], dtype: int32, source: batch.lengths, values: [0, 2^20]}
+  input_ids: {shape: [tokens], dtype: int64, source: batch.input_ids, range: [0, 999]}
+  lengths: {shape: [requests], dtype: int32, source: batch.lengths, range: [0, 2^20]}
   starts:
     {shape: [requests * one + one * requests], dtype: int32, source: batch.starts,
-     modes: [extend], values: [0, 2^20]}
-  live_count: {shape: [1], dtype: int32, compute: live_tokens, values: [0, 2^20]}
+     modes: [extend], range: [0, 2^20]}
+  live_count: {shape: [1], dtype: int32, value: live_tokens, range: [0, 2^20]}
 readers:
   embedding: {reads: {input_ids: {rows: padded, range: [0, 999]}}}
   planner: {reads: {lengths: {rows: padded, fill: 1}}}
@@ -126,7 +126,7 @@ steps:
 
 _AUDIT = """\
 audit: stated
-source: the engine's own eager runner
+quoted_from: the engine's own eager runner
 let:
   rows: max_requests * (topk if worker == draft else 1)
   decoded: max_requests * width if worker == target else rows * one

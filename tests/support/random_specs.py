@@ -20,7 +20,7 @@ _PARAMETERS = {
     "width": "{type: int, range: [1, 3]}",
     "depth": "{type: int, range: [1, 2], when: flag}",
     "dp": "{type: int, range: [1, 3]}",
-    "shape": "{type: enum, values: [flat, tall, deep]}",
+    "shape": "{type: enum, choices: [flat, tall, deep]}",
     "buckets": "{type: list, range: [3, 5]}",
 }
 _DEFINITIONS = {

@@ -77,7 +77,7 @@ class _Configurations:
             case "bool":
                 return [False, True]
             case "enum":
-                return list(range(len(parameter.values)))
+                return list(range(len(parameter.choices)))
         assert parameter.range is not None
         low = evaluate_integer(parameter.range.low, values)
         high = evaluate_integer(parameter.range.high, values)
@@ -304,6 +304,12 @@ class Simulation:
                 yield self._extents(
                     runner, self._through(runner.pipeline_in(own.mode.name), padded)
                 )
+
+    def padded_of(self, mode: Mode) -> Iterator[tuple[Mapping[str, int], Mapping[str, int]]]:
+        """The axes of every batch of a mode before its pipeline and after it, in every group."""
+        for own in self.batches(mode):
+            start = self._start(own)
+            yield from ((start.axes, after) for after in self._paddings(start))
 
     def _paddings(self, start: Rank) -> list[Mapping[str, int]]:
         """The axes after the pipeline in all groups, for which no more of a batch counts."""

@@ -56,8 +56,8 @@ transforms:
 
 _SLOTS = """\
 slots:
-  input_ids: {shape: [tokens], dtype: int64, source: batch.input_ids, values: [0, 99]}
-  seq_lens: {shape: [requests], dtype: int32, source: batch.seq_lens, values: [0, 2^16]}
+  input_ids: {shape: [tokens], dtype: int64, source: batch.input_ids, range: [0, 99]}
+  seq_lens: {shape: [requests], dtype: int32, source: batch.seq_lens, range: [0, 2^16]}
 
 readers:
   embedding: {reads: {input_ids: {rows: padded, range: [0, 99]}}}
@@ -185,7 +185,7 @@ WEIR: Files = with_file(
                 ),
                 ("exclusive: true", "facts: {embeds: embeddings stand in for token ids}"),
                 ("requests <= max(captured)", "not embeds\n  - requests <= max(captured)"),
-                ("modes: [decode, idle]", "modes: [decode, capture]\ntakes_all: [capture]"),
+                ("modes: [decode, idle]", "modes: [decode, capture]\naccepts_all: [capture]"),
                 files=with_file(
                     "modes/capture.yaml",
                     _CAPTURE,

@@ -30,6 +30,7 @@ from ullage.spec.model import (
     Constraint,
     Definition,
     Dtype,
+    Lifetime,
     LiveVariable,
     Mode,
     NamedText,
@@ -128,16 +129,16 @@ def named_texts() -> st.SearchStrategy[tuple[NamedText, ...]]:
 def parameters(draw: st.DrawFn) -> Parameter:
     type_ = draw(st.sampled_from(PARAMETER_TYPES))
     is_counted = type_ in ("int", "list")
-    values = draw(distinct()) if type_ == "enum" else ()
+    choices = draw(distinct()) if type_ == "enum" else ()
     default = {"int": integers, "bool": conditions, "enum": integers}.get(type_, lists)()
-    # A default that is one of the values is loaded as that value; the samples have such ones.
-    usable = default.filter(lambda expr: not isinstance(expr, Name) or expr.name not in values)
+    # A default that is one of the choices is loaded as that one; the samples have such ones.
+    usable = default.filter(lambda expr: not isinstance(expr, Name) or expr.name not in choices)
     return Parameter(
         name=draw(names()),
         type=type_,
         unit=draw(units()) if is_counted else NO_UNIT,
         range=draw(ranges()) if is_counted else None,
-        values=values,
+        choices=choices,
         when=draw(conditions()),
         default=draw(st.none() | usable),
         per_worker=draw(st.booleans()),
@@ -169,18 +170,18 @@ def transforms(draw: st.DrawFn, axes: tuple[Axis, ...]) -> Transform:
 def slots(draw: st.DrawFn) -> Slot:
     dtypes = st.sampled_from(get_args(Dtype))
     source = draw(st.none() | fields())
-    values = draw(st.none() | ranges())
+    span = draw(st.none() | ranges())
     step = draw(st.none() | writers()) if source is None else None
     return Slot(
         name=draw(names()),
         shape=draw(several(integers())),
         dtype=draw(dtypes),
-        host_dtype=draw(dtypes),
+        cpu_dtype=draw(dtypes),
         device=draw(st.sampled_from(("compute", "host"))),
         source=source,
-        compute=draw(anything()) if source is None and step is None else None,
-        values=values,
-        accepts=draw(several(dtypes)) if source is not None else (),
+        value=draw(anything()) if source is None and step is None else None,
+        range=span,
+        casts_from=draw(several(dtypes)) if source is not None else (),
         optional=source is not None and draw(st.booleans()),
         modes=draw(distinct()),
         when=draw(conditions()),
@@ -188,7 +189,8 @@ def slots(draw: st.DrawFn) -> Slot:
         doc=draw(texts()),
         place=BUILT_IN,
         written_by=step,
-        live_values=draw(st.none() | ranges()) if source is not None and values else None,
+        lifetime=draw(st.sampled_from(get_args(Lifetime))),
+        live_range=draw(st.none() | ranges()) if source is not None and span else None,
     )
 
 
@@ -198,11 +200,11 @@ def writers() -> st.SearchStrategy[Writer]:
 
 
 def readers() -> st.SearchStrategy[Reader]:
-    nothing, writes = st.none(), st.booleans()
+    nothing, scatters = st.none(), st.booleans()
     reads = st.one_of(
-        st.builds(Read, names(), st.just("live"), nothing, nothing, _place, writes),
-        st.builds(Read, names(), st.just("padded"), integers(), nothing, _place, writes),
-        st.builds(Read, names(), st.just("padded"), nothing, ranges(), _place, writes),
+        st.builds(Read, names(), st.just("live"), nothing, nothing, _place, scatters),
+        st.builds(Read, names(), st.just("padded"), integers(), nothing, _place, scatters),
+        st.builds(Read, names(), st.just("padded"), nothing, ranges(), _place, scatters),
     )
     unique = st.lists(reads, max_size=3, unique_by=lambda read: read.slot).map(tuple)
     plain = st.builds(Reader, names(), conditions(), distinct(), unique, texts(), _place)
@@ -258,7 +260,7 @@ def steps(draw: st.DrawFn, depth: int = 2) -> Step:
         action=action,
         when=draw(conditions()),
         modes=draw(distinct()),
-        rows=draw(st.sampled_from(("any", "some", "none"))),
+        padded=draw(st.none() | st.booleans()),
         takes=draw(distinct()) if action in ("call", "slice") else (),
         gives=draw(gives),
         within=draw(within) if is_call or is_group else (),
@@ -281,7 +283,7 @@ def runners(draw: st.DrawFn) -> Runner:
         slots=draw(distinct()),
         pipeline=draw(several(st.builds(PipelineEntry, names(), pairs(), _place, distinct()))),
         accepts=draw(several(relations())),
-        takes_all=draw(distinct()),
+        accepts_all=draw(distinct()),
         exclusive=draw(st.booleans()),
         fallback=draw(st.none() | st.builds(Fallback, names(), _place)),
         facts=draw(named_texts()),

@@ -41,7 +41,7 @@ parameters:
   max_requests: {type: int, range: [1, 512], unit: requests, default: 24, doc: most requests}
   pool_tokens: {type: int, range: [2, 2^20], unit: tokens, per: worker, default: 4096}
   context: {type: int, range: [1, 2^16], unit: tokens, default: 2048}
-  algorithm: {type: enum, values: [none, chain, tree], default: none}
+  algorithm: {type: enum, choices: [none, chain, tree], default: none}
   widths: {type: list, range: [1, 16], unit: tokens/requests, default: [2, 4]}
   width:
     {type: int, range: [1, 16], unit: tokens/requests, varies: widths, when: speculative,
@@ -79,14 +79,14 @@ transforms:
 _SLOTS = """\
 slots:
   input_ids:
-    {shape: [tokens], dtype: int64, source: batch.input_ids, values: [0, 2^31 - 1]}
+    {shape: [tokens], dtype: int64, source: batch.input_ids, range: [0, 2^31 - 1]}
   lengths:
-    {shape: [requests], dtype: {compute: int32, host: int64}, source: batch.lengths,
-     accepts: [int64], values: [0, context], optional: true, modes: [decode]}
+    {shape: [requests], dtype: {accelerator: int32, cpu: int64}, source: batch.lengths,
+     casts_from: [int64], range: [0, context], optional: true, modes: [decode]}
   indices:
     {shape: [sum_requests(length)], dtype: int32, source: batch.indices, modes: [decode],
-     values: [0, pool_tokens], on_overflow: refuse_config}
-  token_count: {shape: [1], dtype: int32, compute: live_tokens, values: [0, 2^31 - 1]}
+     range: [0, pool_tokens], on_overflow: refuse_config}
+  token_count: {shape: [1], dtype: int32, value: live_tokens, range: [0, 2^31 - 1]}
 
 carried:
   embeddings: {source: batch.embeddings, doc: in place of token ids}
@@ -162,7 +162,7 @@ slack:
 _AUDIT = """\
 audit: stated
 doc: the sizes that the engine states
-source: the engine's own eager runner
+quoted_from: the engine's own eager runner
 let:
   wide: rows * step
 formulas:

@@ -25,7 +25,7 @@ parameters:
   max_requests: {type: int, range: [1, 512], unit: requests, default: 24, doc: most requests}
   max_tokens: {type: int, range: [1, 2^16], unit: tokens, default: 1000, doc: most tokens}
   tp_size: {type: int, range: [1, 64], default: 1, doc: ranks}
-  policy: {type: enum, values: [first, longest], default: first, doc: who goes first}
+  policy: {type: enum, choices: [first, longest], default: first, doc: who goes first}
   drafts: {type: bool, default: false, doc: whether a draft model proposes}
   width:
     {type: int, range: [1, 16], unit: tokens/requests, when: drafts, default: 4,
@@ -49,13 +49,13 @@ transforms:
 
 _SLOTS = """\
 slots:
-  input_ids: {shape: [tokens], dtype: int64, source: batch.input_ids, values: [0, 99]}
-  positions: {shape: [3, tokens], dtype: int64, source: batch.positions, values: [0, 2^31 - 1]}
-  seq_lens: {shape: [requests], dtype: int32, source: batch.seq_lens, values: [0, 2^16]}
+  input_ids: {shape: [tokens], dtype: int64, source: batch.input_ids, range: [0, 99]}
+  positions: {shape: [3, tokens], dtype: int64, source: batch.positions, range: [0, 2^31 - 1]}
+  seq_lens: {shape: [requests], dtype: int32, source: batch.seq_lens, range: [0, 2^16]}
   seq_lens_host:
     {shape: [requests], dtype: int32, device: host, source: batch.seq_lens_host,
-     values: [0, 2^16], optional: true}
-  real_tokens: {shape: [1], dtype: int32, compute: live_tokens, values: [0, 2^16]}
+     range: [0, 2^16], optional: true}
+  real_tokens: {shape: [1], dtype: int32, value: live_tokens, range: [0, 2^16]}
 
 readers:
   embedding: {reads: {input_ids: {rows: padded, range: [0, 99]}}}
@@ -106,7 +106,7 @@ steps:
 _AUDIT = """\
 audit: stated
 doc: the sizes that the engine states
-source: the engine's own runner
+quoted_from: the engine's own runner
 formulas:
   - {runner: eager, worker: draft, axis: requests, formula: max_requests, expect: proved}
   - runner: eager

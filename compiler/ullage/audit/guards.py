@@ -89,7 +89,7 @@ def _of_parameters(resolved: ResolvedSpec, solver: Solver) -> Iterable[Switch]:
             if parameter.type == "bool":
                 on = Name(name)
             elif parameter.type == "enum":
-                first = Enumerant(parameter.name, parameter.values[0], 0)
+                first = Enumerant(parameter.name, parameter.choices[0], 0)
                 on = Comparison("!=", Name(name), first)
             else:
                 continue

@@ -176,7 +176,7 @@ def _given(resolved: ResolvedSpec) -> Iterator[tuple[str, Mapping[str, Plain]]]:
 def _choices(parameter: Parameter) -> tuple[Plain, ...]:
     if parameter.type == "bool":
         return (True, False)
-    return parameter.values if parameter.type == "enum" else ()
+    return parameter.choices if parameter.type == "enum" else ()
 
 
 def _bytes(
@@ -210,4 +210,4 @@ def _elements(
 
 
 def _dtype(slot: PlannedSlot) -> str:
-    return slot.dtype if slot.device == "compute" else slot.host_dtype
+    return slot.dtype if slot.device == "compute" else slot.cpu_dtype

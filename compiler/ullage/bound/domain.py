@@ -133,7 +133,7 @@ def _variables(instances: _Instances, parameter: Parameter) -> list[Variable]:
 
 def _range(parameter: Parameter) -> tuple[Expr | None, Expr | None]:
     if parameter.type == "enum":
-        return Integer(0), Integer(len(parameter.values) - 1)
+        return Integer(0), Integer(len(parameter.choices) - 1)
     if parameter.range is None:
         return None, None
     return parameter.range.low, parameter.range.high

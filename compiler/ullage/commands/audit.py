@@ -128,7 +128,7 @@ def _outcome(declared: Audit, report: AuditReport) -> Text:
 
 def _show_audit(declared: Audit, formulas: Iterable[FormulaReport], page: Page) -> None:
     page.sides([(declared.name, "bold")], declared.place.short)
-    page.wrapped(declared.source, indent=2)
+    page.wrapped(declared.quoted_from, indent=2)
     for formula in formulas:
         page.line()
         _show_formula(formula, page)

@@ -29,7 +29,7 @@ def show(analysis: Analysis, subject: SlotSubject, settings: Settings | None, pa
 
 def dtype_of(slot: PlannedSlot) -> Dtype:
     """The dtype on the device that the slot lies on."""
-    return slot.dtype if slot.device == "compute" else slot.host_dtype
+    return slot.dtype if slot.device == "compute" else slot.cpu_dtype
 
 
 def placed(subject: SlotSubject, settings: Settings) -> PlacedSlot | None:
@@ -71,14 +71,14 @@ class _Explanation:
         if slot.source is not None:
             optional = ", which a batch may lack" if slot.optional else ""
             page.line(f"from    {slot.source}{optional}")
-        if slot.compute is not None:
-            page.line(f"value   {spell(slot.compute)}, computed by load")
+        if slot.value is not None:
+            page.line(f"value   {spell(slot.value)}, computed by load")
         if slot.written_by:
             page.line(f"written by step {' or '.join(slot.written_by)}")
-        if slot.values is not None:
-            page.line(f"values  {spell(slot.values.low)} to {spell(slot.values.high)}")
-        if slot.live_values is not None:
-            low, high = spell(slot.live_values.low), spell(slot.live_values.high)
+        if slot.range is not None:
+            page.line(f"values  {spell(slot.range.low)} to {spell(slot.range.high)}")
+        if slot.live_range is not None:
+            low, high = spell(slot.live_range.low), spell(slot.live_range.high)
             page.line(f"live    {low} to {high}")
         self._number()
 
@@ -204,7 +204,7 @@ def document(analysis: Analysis, subject: SlotSubject, settings: Settings | None
         "dtype": dtype_of(slot),
         "device": slot.device,
         "source": None if slot.source is None else str(slot.source),
-        "compute": None if slot.compute is None else spell(slot.compute),
+        "value": None if slot.value is None else spell(slot.value),
         "written_by": list(slot.written_by),
         "optional": slot.optional,
         "dimensions": dimensions,

@@ -50,7 +50,7 @@ class Settings:
         for name, parameter, _ in self._instances():
             value = self.values.get(name)
             if isinstance(value, int) and parameter.type == "enum":
-                found[name] = parameter.values[value]
+                found[name] = parameter.choices[value]
             elif value is not None:
                 found[name] = plain(value)
         return found

@@ -31,7 +31,7 @@ def shown(parameter: Parameter, value: Value) -> str:
         case bool(truth):
             return "true" if truth else "false"
         case int(number) if parameter.type == "enum":
-            return parameter.values[number]
+            return parameter.choices[number]
         case _:
             return str(value)
 
@@ -63,10 +63,10 @@ def _truth(name: str, value: Given, collector: Collector) -> bool | None:
 
 def _code(parameter: Parameter, name: str, value: Given, collector: Collector) -> int | None:
     found = value.value
-    if isinstance(found, str) and found in parameter.values:
-        return parameter.values.index(found)
-    message = f"'{name}' is {value.shown}, expected one of {', '.join(parameter.values)}"
-    hint = did_you_mean(found.lower(), parameter.values) if isinstance(found, str) else None
+    if isinstance(found, str) and found in parameter.choices:
+        return parameter.choices.index(found)
+    message = f"'{name}' is {value.shown}, expected one of {', '.join(parameter.choices)}"
+    hint = did_you_mean(found.lower(), parameter.choices) if isinstance(found, str) else None
     collector.error(WRONG_VALUE, message, value.place, hint=hint)
     return None
 

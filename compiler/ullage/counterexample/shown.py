@@ -80,6 +80,6 @@ class Shower:
 def _enums(resolved: ResolvedSpec) -> Iterable[tuple[str, tuple[str, ...]]]:
     for parameter in resolved.spec.parameters:
         if parameter.type == "enum":
-            yield parameter.name, parameter.values
+            yield parameter.name, parameter.choices
             for worker in resolved.spec.workers:
-                yield worker_name(parameter.name, worker.name), parameter.values
+                yield worker_name(parameter.name, worker.name), parameter.choices

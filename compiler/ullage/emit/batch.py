@@ -209,7 +209,7 @@ def _is_debugged_in(variable: LiveVariable, field: LiveField) -> bool:
 
 
 def _dtypes(slot: Slot) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((slot.dtype, slot.host_dtype, *slot.accepts)))
+    return tuple(dict.fromkeys((slot.dtype, slot.cpu_dtype, *slot.casts_from)))
 
 
 def _mode(mode: Mode) -> ModeView:

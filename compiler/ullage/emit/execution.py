@@ -159,9 +159,9 @@ def _flat(items: Iterable[Item]) -> Iterator[Item]:
 
 
 def _rows(step: Step) -> Expr:
-    if step.rows == "some":
+    if step.padded:
         return Name(PADDING)
-    return Not(Name(PADDING)) if step.rows == "none" else TRUE
+    return Not(Name(PADDING)) if step.padded is False else TRUE
 
 
 def _conjuncts(condition: Expr) -> tuple[Expr, ...]:

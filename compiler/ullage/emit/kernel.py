@@ -65,7 +65,7 @@ class KernelEmitter:
 
 def slot_type(slot: PlannedSlot) -> str:
     """The elements of a slot on the device, its dimensions, and what else its sources may hold."""
-    accepted = dict.fromkeys(each for each in slot.accepts if each != slot.dtype)
+    accepted = dict.fromkeys(each for each in slot.casts_from if each != slot.dtype)
     parts = (
         ELEMENTS[slot.dtype],
         str(len(slot.dimensions)),

@@ -137,7 +137,7 @@ class RegistryEmitter:
 def dtype_source(slot: PlannedSlot) -> str:
     """The dtype that a slot is allocated with."""
     if slot.device == "host":
-        return f"torch.{slot.host_dtype}"
-    if slot.dtype == slot.host_dtype:
+        return f"torch.{slot.cpu_dtype}"
+    if slot.dtype == slot.cpu_dtype:
         return f"torch.{slot.dtype}"
-    return f'(torch.{slot.host_dtype} if device.type == "cpu" else torch.{slot.dtype})'
+    return f'(torch.{slot.cpu_dtype} if device.type == "cpu" else torch.{slot.dtype})'

@@ -101,7 +101,7 @@ def _written(runner: RunnerModel, mode: Mode) -> Iterator[Expr]:
     """What load writes into slots by itself."""
     for slot in runner.slots:
         if mode.name in slot.tails:
-            values = (slot.compute, slot.tails[mode.name].fill)
+            values = (slot.value, slot.tails[mode.name].fill)
             yield from (value for value in values if value is not None)
 
 

@@ -102,7 +102,7 @@ class CanRunView:
     cases: tuple[CaseView, ...]
 
     @property
-    def takes_all(self) -> bool:
+    def accepts_all(self) -> bool:
         """Whether it takes every batch of its modes."""
         return all(case.condition == "True" for case in self.cases)
 

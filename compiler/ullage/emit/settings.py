@@ -118,7 +118,7 @@ class Settings:
         for parameter in spec.parameters:
             if parameter.type == "enum":
                 name, doc = self._enums[parameter.name], parameter.doc or parameter.name
-                yield DescribedEnum(name, parameter.values, doc, parameter.place)
+                yield DescribedEnum(name, parameter.choices, doc, parameter.place)
         if WORKER in self._enums:
             values = tuple(worker.name for worker in spec.workers)
             yield DescribedEnum(self._enums[WORKER], values, "process roles", spec.place)

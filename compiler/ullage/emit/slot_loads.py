@@ -45,7 +45,7 @@ class SlotWriter:
     def load(self) -> SlotLoad:
         if self.slot.written_by:
             return self._left()
-        return self._computed() if self.slot.compute is not None else self._copied()
+        return self._computed() if self.slot.value is not None else self._copied()
 
     @property
     def _field(self) -> str:
@@ -140,9 +140,9 @@ class SlotWriter:
         return self._unread(f"steps.pad({self._view}, {self._rows()}, {self._text(fill)})")
 
     def _computed(self) -> SlotLoad:
-        compute = self.slot.compute
-        value = "0" if compute is None else self._text(compute)
-        return self._unread(f"steps.compute({self._view}, {value})")
+        value = self.slot.value
+        text = "0" if value is None else self._text(value)
+        return self._unread(f"steps.compute({self._view}, {text})")
 
     def _unread(self, recorded: str) -> SlotLoad:
         """A slot without a source."""

@@ -86,8 +86,8 @@ class SourceCheck:
 
     def _call(self) -> str:
         shape = tuple_of(self._extent(p) for p in range(len(self.slot.dimensions)))
-        accepts = tuple_of(f"torch.{each}" for each in self.slot.accepts)
-        given = f", accepts={accepts}" if self.slot.accepts else ""
+        accepts = tuple_of(f"torch.{each}" for each in self.slot.casts_from)
+        given = f", accepts={accepts}" if self.slot.casts_from else ""
         placed = "" if self.settled else ", settled=False"
         placed += ", known=known" if self.known else ""
         return (

@@ -385,7 +385,7 @@ def _tensor(runner: RunnerModel, slot: PlannedSlot) -> str:
 
 def _dtypes(slot: PlannedSlot) -> tuple[str, ...]:
     """The dtypes that a source on the host may have, that of the slot first."""
-    return tuple(dict.fromkeys(f"torch.{each}" for each in (slot.host_dtype, *slot.accepts)))
+    return tuple(dict.fromkeys(f"torch.{each}" for each in (slot.cpu_dtype, *slot.casts_from)))
 
 
 def _called(scope: Scope) -> str:

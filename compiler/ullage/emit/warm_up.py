@@ -178,10 +178,10 @@ class WarmUps:
         return f"None if {registry} is None else {tensor}" if slot.guard != TRUE else tensor
 
     def _value(self, slot: PlannedSlot, mode: Mode, source: Source) -> str:
-        if slot.live_values is not None:
-            return source.of(slot.live_values.low)
+        if slot.live_range is not None:
+            return source.of(slot.live_range.low)
         fill = slot.tails[mode.name].fill
         live = {f"live_{axis.name}" for axis in self.runner.engine.axes}
         if fill is not None and not free_names(fill) & live:
             return source.of(fill)
-        return "0" if slot.values is None else source.of(slot.values.low)
+        return "0" if slot.range is None else source.of(slot.range.low)

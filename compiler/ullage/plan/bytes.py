@@ -64,7 +64,7 @@ def _placed(slot: PlannedSlot, values: Values, end: int) -> PlacedSlot:
     shape = tuple(evaluate_integer(each.capacity, values) for each in slot.dimensions)
     if any(extent < 0 for extent in shape):
         raise ValueError(f"slot '{slot.name}' has the shape {shape}")
-    dtype = slot.dtype if slot.device == "compute" else slot.host_dtype
+    dtype = slot.dtype if slot.device == "compute" else slot.cpu_dtype
     size = prod(shape) * BYTES_OF_DTYPE[dtype]
     return PlacedSlot(slot.name, shape, dtype, slot.device, aligned(end), size, slot.kept)
 

@@ -15,7 +15,7 @@ _WIDER_FLOATS: dict[str, tuple[str, ...]] = {
 
 def dtypes_of(slot: Slot) -> tuple[Dtype, ...]:
     """The dtypes that the slot may be allocated in: a host slot never lies on the device."""
-    found = (slot.dtype, slot.host_dtype) if slot.device == "compute" else (slot.host_dtype,)
+    found = (slot.dtype, slot.cpu_dtype) if slot.device == "compute" else (slot.cpu_dtype,)
     return tuple(dict.fromkeys(found))
 
 

@@ -111,19 +111,19 @@ class _Planner:
                 for position in range(len(slot.shape))
             ),
             dtype=slot.dtype,
-            host_dtype=slot.host_dtype,
+            cpu_dtype=slot.cpu_dtype,
             device=slot.device,
             source=slot.source,
-            compute=None if slot.compute is None else rewrite(slot.compute),
-            values=slot.values and _range(slot.values, rewrite),
-            accepts=slot.accepts,
+            value=None if slot.value is None else rewrite(slot.value),
+            range=slot.range and _range(slot.range, rewrite),
+            casts_from=slot.casts_from,
             optional=slot.optional,
             guard=rewrite(slot.when),
             tails=tails,
             place=slot.place,
-            live_values=slot.live_values and _range(slot.live_values, rewrite),
+            live_range=slot.live_range and _range(slot.live_range, rewrite),
             written_by=self._steps_that_write(slot, problem),
-            kept=slot.kept,
+            kept=slot.lifetime == "runner",
         )
 
     def _steps_that_write(self, slot: Slot, problem: RunnerProblem) -> tuple[str, ...]:

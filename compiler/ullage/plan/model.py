@@ -60,7 +60,7 @@ class Tail:
 class PlannedSlot:
     """One buffer of one runner. `tails` has an entry for every mode that loads the slot.
 
-    `live_values`: what a batch may bring, where that is less than `values`.
+    `live_range`: what a batch may bring, where that is less than `range`.
     `written_by` are the steps that write its rows, where load does not. What a `kept` one holds
     outlives the run of the runner, so that it shares storage with nothing.
     """
@@ -69,24 +69,24 @@ class PlannedSlot:
     doc: str
     dimensions: tuple[Dimension, ...]
     dtype: Dtype
-    host_dtype: Dtype
+    cpu_dtype: Dtype
     device: DeviceRole
     source: SourceRef | None
-    compute: Expr | None
-    values: Range | None
-    accepts: tuple[Dtype, ...]
+    value: Expr | None
+    range: Range | None
+    casts_from: tuple[Dtype, ...]
     optional: bool
     guard: Expr
     tails: Mapping[str, Tail]
     place: Place
     written_by: tuple[str, ...] = ()
     kept: bool = False
-    live_values: Range | None = None
+    live_range: Range | None = None
 
     @property
     def brought(self) -> Range | None:
         """What the elements of a source may be, if that is stated."""
-        return self.live_values or self.values
+        return self.live_range or self.range
 
     @property
     def row_axis(self) -> int | None:

@@ -267,8 +267,8 @@ class Tails:
     ) -> Expr | None:
         """Zero or the least value of a range, whichever first is in all of them."""
         ranges = [(each.condition, each.bounds) for each in reads if each.bounds is not None]
-        if slot.values is not None:
-            ranges.append((TRUE, self._bounds(slot.values)))
+        if slot.range is not None:
+            ranges.append((TRUE, self._bounds(slot.range)))
         for candidate in (Integer(0), *dict.fromkeys(bounds[0] for _, bounds in ranges)):
             if all(
                 self._lies(candidate, bounds, mode, (condition, given))
@@ -287,7 +287,7 @@ class Tails:
 
     def _report_no_value(self, slot: Slot, mode: ModeProblem, reads: list[PaddedRead]) -> None:
         wishes = ", ".join(f"'{each.reader.name}' wants {each.wish}" for each in reads)
-        within = "" if slot.values is None else f" and the slot holds {spelled_range(slot.values)}"
+        within = "" if slot.range is None else f" and the slot holds {spelled_range(slot.range)}"
         message = (
             f"no value for the padded rows of '{slot.name}' in mode '{mode.name}' "
             f"serves all readers: {wishes}{within}"
@@ -317,8 +317,8 @@ class Tails:
 
     def _limits_of(self, slot: Slot) -> list[tuple[Bounds, str]]:
         limits = [(self._dtype_bounds(dtype), f"dtype {dtype}") for dtype in dtypes_of(slot)]
-        if slot.values is not None:
-            limits.insert(0, (self._bounds(slot.values), f"values {spelled_range(slot.values)}"))
+        if slot.range is not None:
+            limits.insert(0, (self._bounds(slot.range), f"values {spelled_range(slot.range)}"))
         return limits
 
     def _bounds(self, values: Range) -> Bounds:

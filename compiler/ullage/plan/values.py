@@ -46,10 +46,10 @@ class Values:
         self._check_size(slot, planned)
         self._check_computed(slot, planned)
         self._check_live(slot, planned)
-        if planned.values is None or slot.values is None:
+        if planned.range is None or slot.range is None:
             return ()
         found = (
-            self._narrow(slot, planned, planned.values, slot.values, dtype)
+            self._narrow(slot, planned, planned.range, slot.range, dtype)
             for dtype in dtypes_of(slot)
         )
         return tuple(refusal for refusal in found if refusal is not None)
@@ -99,12 +99,12 @@ class Values:
 
     def _check_computed(self, slot: Slot, planned: PlannedSlot) -> None:
         """What load computes is among the slot's values, or else its dtypes hold it."""
-        if planned.compute is None:
+        if planned.value is None:
             return
         bounds: list[tuple[Bounds, str, str]]
-        if planned.values is not None and slot.values is not None:  # which its dtypes have to hold
-            own: Bounds = (planned.values.low, planned.values.high)
-            bounds = [(own, f"values {spelled_range(slot.values)}", "U607")]
+        if planned.range is not None and slot.range is not None:  # which its dtypes have to hold
+            own: Bounds = (planned.range.low, planned.range.high)
+            bounds = [(own, f"values {spelled_range(slot.range)}", "U607")]
         else:
             limits = [(integers_of(dtype), dtype) for dtype in dtypes_of(slot)]
             bounds = [
@@ -113,50 +113,50 @@ class Values:
             ]
         for mode in (each for each in self.runner.modes if each.name in planned.tails):
             for limit, name, code in bounds:
-                claim = self.claims.inside(planned.compute, limit)
+                claim = self.claims.inside(planned.value, limit)
                 failure = self.claims.failure_of_load(claim, self.runner, mode, (planned.guard,))
                 if failure is not None:
                     message = (
-                        f"slot '{slot.name}' computes {spell(slot.compute or planned.compute)}, "
+                        f"slot '{slot.name}' computes {spell(slot.value or planned.value)}, "
                         f"which can be outside of its {name} in mode '{mode.name}'"
                     )
-                    computed = (slot.compute or planned.compute).place
+                    computed = (slot.value or planned.value).place
                     related = ((computed, "computed here"), (mode.place, f"mode '{mode.name}'"))
                     self._report(code, message, slot.place, failure.example, related)
                     return
 
     def _check_live(self, slot: Slot, planned: PlannedSlot) -> None:
         """What batches bring is part of what the slot may hold."""
-        if planned.live_values is None or planned.values is None or slot.live_values is None:
+        if planned.live_range is None or planned.range is None or slot.live_range is None:
             return
-        whole: Bounds = (planned.values.low, planned.values.high)
-        ends = (planned.live_values.low, planned.live_values.high)
+        whole: Bounds = (planned.range.low, planned.range.high)
+        ends = (planned.live_range.low, planned.live_range.high)
         claim = fold(conjunction(*(self.claims.inside(end, whole) for end in ends)))
         failure = self.claims.failure(claim, self._given(planned))
         if failure is not None:
             message = (
-                f"the live values {spelled_range(slot.live_values)} of slot '{slot.name}' "
+                f"the live values {spelled_range(slot.live_range)} of slot '{slot.name}' "
                 "can lie outside of its values"
             )
-            related = ((planned.values.place, "the values"),)
-            place = slot.live_values.place
+            related = ((planned.range.place, "the values"),)
+            place = slot.live_range.place
             self._report("U607", message, place, failure.example, related)
 
     def _check_accepted(self, slot: Slot) -> None:
         """A source of a wider dtype needs a range; that the range fits is checked for all."""
-        if slot.values is not None:
+        if slot.range is not None:
             return
-        for accepted in slot.accepts:
+        for accepted in slot.casts_from:
             for dtype in dtypes_of(slot):
                 if not holds_all_of(dtype, accepted):
                     message = (
-                        f"slot '{slot.name}' of dtype {dtype} accepts {accepted}, "
+                        f"slot '{slot.name}' of dtype {dtype} is cast from {accepted}, "
                         f"whose values it does not all hold"
                     )
                     hint = (
                         "widen the slot's dtype"
                         if is_float(accepted)
-                        else "state the slot's 'values', or widen its dtype"
+                        else "state the slot's 'range', or widen its dtype"
                     )
                     self._report("U606", message, slot.place, hint, ())
 

@@ -31,15 +31,15 @@ class Writes:
 
     def check(self, slot: Slot, mode: ModeProblem, reads: list[PaddedRead], exists: Expr) -> None:
         """Reports each write whose padded rows can name a place that a live row names."""
-        for each in (read for read in reads if read.read.writes):
-            if slot.live_values is None:
+        for each in (read for read in reads if read.read.scatters):
+            if slot.live_range is None:
                 self._report_unstated(slot, each)
                 continue
-            claim = self._apart(each, slot.live_values)
+            claim = self._apart(each, slot.live_range)
             given = (each.condition, exists)
             failure = self.claims.failure_of_load(claim, self.problem, mode, given)
             if failure is not None:
-                self._report_collision(slot, slot.live_values, mode, each, failure.example)
+                self._report_collision(slot, slot.live_range, mode, each, failure.example)
 
     def _apart(self, read: PaddedRead, live: Range) -> Expr:
         """The claim that nothing which the padded rows may hold is a live value."""
@@ -58,7 +58,7 @@ class Writes:
             f"reader '{read.reader.name}' writes where padded rows of '{slot.name}' point, "
             "and nothing says which places live rows never name"
         )
-        hint = "state the slot's 'live_values', which leave out the place for padding"
+        hint = "state the slot's 'live_range', which leaves out the place for padding"
         related = ((slot.place, "the slot"),)
         self.report(COLLISION, message, read.read.place, hint, related)
 
@@ -74,6 +74,6 @@ class Writes:
             f"reader '{read.reader.name}' writes where padded rows of '{slot.name}' point in mode "
             f"'{mode.name}': {read.wish} can name a place of a live row"
         )
-        hint = example or "fill with a place outside of the slot's 'live_values'"
+        hint = example or "fill with a place outside of the slot's 'live_range'"
         related = ((live.place, f"live rows name {spelled_range(live)}"),)
         self.report(COLLISION, message, read.read.place, hint, related)

@@ -177,7 +177,7 @@ def resolve(spec: Spec, sources: Mapping[str, str] | None = None) -> ResolvedSpe
     expressions = Expressions(
         collector,
         elsewhere=dict(_elsewhere(spec)),
-        enum_values={value: each.name for each in spec.parameters for value in each.values}
+        enum_values={value: each.name for each in spec.parameters for value in each.choices}
         | {worker.name: "worker" for worker in spec.workers},
         varying=frozenset(each.name for each in spec.parameters if each.varies is not None),
     )

@@ -46,7 +46,7 @@ class _Checker:
         self, known: tuple[Runner, ...], worker: str, mode: str, runners: tuple[Runner, ...]
     ) -> None:
         where = f"mode '{mode}' of worker '{worker}'"
-        handing = tuple(each for each in known if mode not in each.takes_all)
+        handing = tuple(each for each in known if mode not in each.accepts_all)
         self._check_fallbacks(handing, known, where, runners)
         first = heads(known)
         if not first:

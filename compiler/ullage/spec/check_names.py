@@ -122,7 +122,7 @@ def _local_names(spec: Spec) -> Iterator[Named]:
     for worker in spec.workers:
         yield worker.name, "a worker", worker.place
     for parameter in spec.parameters:
-        for value in parameter.values:
+        for value in parameter.choices:
             yield value, f"a value of '{parameter.name}'", parameter.place
     for transform in spec.transforms:
         yield from _names_of_transform(transform)

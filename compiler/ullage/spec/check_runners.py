@@ -38,7 +38,7 @@ def resolve_runner(
         sees="parameters, definitions, 'worker' and the runner's facts",
     ).with_names(facts)
     modes = modes_named(spec.modes, runner.modes)
-    whole = modes_named(spec.modes, runner.takes_all) if runner.takes_all else ()
+    whole = modes_named(spec.modes, runner.accepts_all) if runner.accepts_all else ()
     served = tuple(resolved_modes[mode.name] for mode in modes)
     asked = tuple(each for each in served if each.mode not in whole)
     resolved = replace(
@@ -48,7 +48,7 @@ def resolve_runner(
         ),
         pipeline=resolve_own_pipeline(runner, spec, known, expressions),
         accepts=resolve_accepts(runner, asked, spec, known, expressions),
-        takes_all=tuple(mode.name for mode in whole if mode in modes),
+        accepts_all=tuple(mode.name for mode in whole if mode in modes),
         modes=tuple(mode.name for mode in modes),
         slots=runner.slots or tuple(slot.name for slot in spec.slots),
         steps=tuple(_step(step, scope, expressions) for step in runner.steps),
@@ -114,7 +114,7 @@ def _check_whole(runner: Runner, whole: tuple[Mode, ...], collector: Collector) 
                 f"runner '{runner.name}' takes all batches of mode '{mode.name}', "
                 "but does not serve it"
             )
-            hint = "add it to the modes of the runner, or leave it out of 'takes_all'"
+            hint = "add it to the modes of the runner, or leave it out of 'accepts_all'"
             collector.error(problems.UNKNOWN_REFERENCE, message, runner.place, hint=hint)
 
 

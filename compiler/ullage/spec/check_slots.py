@@ -43,17 +43,17 @@ def resolve_slot(
     """The slot with resolved expressions; its shape is checked in every mode that loads it."""
     what = f"slot '{slot.name}'"
     scope = known.scope(what)
-    compute = slot.compute
-    if compute is not None:
-        compute, kind = expressions.infer(compute, scope_of_load(spec, known, what))
-        _check_scalar(kind, compute, f"'compute' of {what}", expressions)
+    value = slot.value
+    if value is not None:
+        value, kind = expressions.infer(value, scope_of_load(spec, known, what))
+        _check_scalar(kind, value, f"'value' of {what}", expressions)
     return replace(
         slot,
         shape=_shape(slot, modes, spec, known, expressions),
-        compute=compute,
-        values=slot.values and check_range(slot.values, scope, ANY_INTEGER, expressions)[0],
-        live_values=slot.live_values
-        and check_range(slot.live_values, scope, ANY_INTEGER, expressions)[0],
+        value=value,
+        range=slot.range and check_range(slot.range, scope, ANY_INTEGER, expressions)[0],
+        live_range=slot.live_range
+        and check_range(slot.live_range, scope, ANY_INTEGER, expressions)[0],
         when=expressions.condition(slot.when, known.scope(f"the 'when' of {what}")),
     )
 

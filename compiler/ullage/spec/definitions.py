@@ -44,7 +44,7 @@ def kind_of_parameter(parameter: Parameter) -> Kind:
         case "list":
             return ListKind(parameter.unit)
         case "enum":
-            return EnumKind(parameter.name, parameter.values)
+            return EnumKind(parameter.name, parameter.choices)
         case "bool":
             return BOOLEAN
 

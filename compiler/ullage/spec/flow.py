@@ -76,7 +76,7 @@ def _check_value(
                 f"step '{step.name}' takes '{value}', which no step before it gives "
                 f"in mode '{mode.name}'{gap}"
             )
-            hint = "give it there too, or narrow the 'when', 'modes' or 'rows' of the step"
+            hint = "give it there too, or narrow the 'when', 'modes' or 'padded' of the step"
             collector.error(problems.UNGIVEN_VALUE, message, step.place, hint=hint)
             return
 

@@ -22,7 +22,7 @@ NAMED: Final = (
     "definitions",
     "transforms",
     "slots",
-    "groups",
+    "slot_groups",
     "carried",
     "readers",
     "wrappers",
@@ -33,10 +33,10 @@ OWN_KEYS: Final = {
     "mode": ("axes", "live", "family", "category", "pipeline", "peers"),
     "runner": (
         *("workers", "modes", "slots", "steps", "facts", "contexts", "values"),
-        *("pipeline", "accepts", "takes_all", "exclusive", "fallback"),
+        *("pipeline", "accepts", "accepts_all", "exclusive", "fallback"),
         *("warm_up", "slack", "limits", "captures", "promises"),
     ),
-    "audit": ("source", "let", "formulas"),
+    "audit": ("quoted_from", "let", "formulas"),
 }
 """The keys, besides `doc` and `when`, of a file about one entity."""
 

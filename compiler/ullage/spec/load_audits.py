@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ullage.spec import problems
+from ullage.spec import former_keys, problems
 from ullage.spec.model import Runner
 from ullage.spec.reading import Reading
 from ullage.spec.references import report_unknown
@@ -27,13 +27,13 @@ def load_audit(
         reading.collector.error(problems.WRONG_COUNT, message, fields.place("formulas"))
     audit = Audit(
         name=name.text,
-        source=fields.text("source", required=True) or "",
+        quoted_from=fields.text("quoted_from", required=True) or "",
         let=reading.named(fields, "let"),
         formulas=tuple(formula for node in nodes for formula in _formulas(reading, node, runners)),
         doc=fields.text("doc", default=""),
         place=name.place,
     )
-    fields.finish()
+    fields.finish(former_keys.AUDIT)
     return audit
 
 

@@ -32,7 +32,7 @@ def load_groups(reading: Reading, library: Fields) -> tuple[Group, ...]:
     declared = {entry.key.text: entry.key.place for entry in library.named("slots")}
     groups = tuple(
         _group(reading, name, fields)
-        for name, fields in reading.entries(library.named("groups"), "group")
+        for name, fields in reading.entries(library.named("slot_groups"), "group")
     )
     for what, name, place in _names(groups):
         if (earlier := declared.setdefault(name, place)) is not place:

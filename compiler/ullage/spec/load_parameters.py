@@ -6,7 +6,7 @@ from typing import get_args
 
 from ullage.expr.tree import TRUE, Enumerant, Expr, Name
 from ullage.expr.units import NO_UNIT, Unit
-from ullage.spec import problems
+from ullage.spec import former_keys, problems
 from ullage.spec.model import (
     Axis,
     Constraint,
@@ -24,7 +24,7 @@ PARAMETER_TYPES: tuple[ParameterType, ...] = get_args(ParameterType)
 _KEYS_OF_TYPE: dict[str, tuple[str, ...]] = {
     "int": ("range", "unit", "varies"),
     "list": ("range", "unit"),
-    "enum": ("values",),
+    "enum": ("choices",),
     "bool": (),
 }
 
@@ -71,14 +71,14 @@ def load_parameters(reading: Reading, library: Fields) -> tuple[Parameter, ...]:
 def _parameter(reading: Reading, name: Scalar, fields: Fields) -> Parameter:
     kind = _type(fields)
     _check_keys_of_type(reading, kind, fields)
-    values = fields.identifiers("values", required=kind == "enum")
-    names = tuple(value.text for value in values)
+    choices = fields.identifiers("choices", required=kind == "enum")
+    names = tuple(choice.text for choice in choices)
     parameter = Parameter(
         name=name.text,
         type=kind,
         unit=reading.unit(fields) or NO_UNIT,
         range=reading.range(fields, "range", required=kind in ("int", "list")),
-        values=names,
+        choices=names,
         when=reading.when(fields),
         default=_default(reading, name, names, fields),
         per_worker=fields.choice("per", ("worker",)) is not None,
@@ -86,7 +86,7 @@ def _parameter(reading: Reading, name: Scalar, fields: Fields) -> Parameter:
         doc=fields.text("doc", default=""),
         place=name.place,
     )
-    fields.finish()
+    fields.finish(former_keys.PARAMETER)
     return parameter
 
 
@@ -98,7 +98,7 @@ def _type(fields: Fields) -> ParameterType:
 def _check_keys_of_type(reading: Reading, kind: ParameterType, fields: Fields) -> None:
     if fields.text("type") not in PARAMETER_TYPES:
         return
-    for key in ("range", "unit", "values", "varies"):
+    for key in ("range", "unit", "choices", "varies"):
         if key in fields and key not in _KEYS_OF_TYPE[kind]:
             message = f"{fields.what} is of type {kind}, which takes no '{key}'"
             reading.collector.error(problems.CONTRADICTING_KEYS, message, fields.key_place(key))

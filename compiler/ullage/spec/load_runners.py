@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Literal, cast
 
 from ullage.expr.tree import TRUE, Expr
-from ullage.spec import problems
+from ullage.spec import former_keys, problems
 from ullage.spec.model import PipelineEntry, Runner, Step
 from ullage.spec.reading import Reading
 from ullage.spec.runner_parts import Capture, Fallback, WarmUp, Within
@@ -14,7 +14,6 @@ from ullage.text.fields import Fields, as_scalar, check_identifier
 from ullage.text.nodes import Mapping, Node, Scalar
 
 BUILT_IN_ACTIONS = ("load", "slice")
-ROWS = ("any", "some", "none")
 
 
 def load_runner(reading: Reading, name: Scalar, fields: Fields) -> Runner:
@@ -28,7 +27,7 @@ def load_runner(reading: Reading, name: Scalar, fields: Fields) -> Runner:
         slots=reading.slots_or_all(fields, "slots"),
         pipeline=_pipeline(reading, fields),
         accepts=_accepts(reading, fields),
-        takes_all=reading.names(fields, "takes_all", "mode or family"),
+        accepts_all=reading.names(fields, "accepts_all", "mode or family"),
         exclusive=fields.boolean("exclusive", default=False),
         fallback=_fallback(reading, fields),
         facts=reading.texts(fields, "facts"),
@@ -43,7 +42,7 @@ def load_runner(reading: Reading, name: Scalar, fields: Fields) -> Runner:
         captures=_captures(reading, fields),
         promises=reading.named(fields, "promises", "mode"),
     )
-    fields.finish()
+    fields.finish(former_keys.RUNNER)
     return runner
 
 
@@ -118,7 +117,7 @@ def _step(reading: Reading, node: Node) -> Step | None:
         return None
     load = {"step": _call, "do": _action, "steps": _group}[kinds[0]]
     step = load(reading, fields)
-    fields.finish()
+    fields.finish(former_keys.STEP)
     return step
 
 
@@ -130,7 +129,7 @@ def _call(reading: Reading, fields: Fields) -> Step:
         action="call",
         when=reading.when(fields),
         modes=reading.names_or_all(fields, "modes", "mode or family"),
-        rows=_rows(fields),
+        padded=_padded(fields),
         takes=reading.names(fields, "takes", "value"),
         gives=reading.name(fields, "gives", "value"),
         within=_within(reading, fields),
@@ -150,7 +149,7 @@ def _action(reading: Reading, fields: Fields) -> Step:
         action=action,
         when=reading.when(fields),
         modes=reading.names_or_all(fields, "modes", "mode or family"),
-        rows=_rows(fields),
+        padded=_padded(fields),
         takes=reading.names(fields, "takes", "value", required=True) if flows else (),
         gives=reading.name(fields, "gives", "value", required=True) if flows else None,
         within=(),
@@ -168,7 +167,7 @@ def _group(reading: Reading, fields: Fields) -> Step:
         action="group",
         when=reading.when(fields),
         modes=reading.names_or_all(fields, "modes", "mode or family"),
-        rows=_rows(fields),
+        padded=_padded(fields),
         takes=(),
         gives=None,
         within=_within(reading, fields),
@@ -179,8 +178,9 @@ def _group(reading: Reading, fields: Fields) -> Step:
     )
 
 
-def _rows(fields: Fields) -> Literal["any", "some", "none"]:
-    return cast(Literal["any", "some", "none"], fields.choice("rows", ROWS, default="any"))
+def _padded(fields: Fields) -> bool | None:
+    """Whether the step is for batches with padded rows only, or for those without, or for all."""
+    return fields.boolean("padded")
 
 
 def _within(reading: Reading, fields: Fields) -> tuple[Within, ...]:

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import cast, get_args
 
 from ullage.expr.parse import SourceRef
 from ullage.expr.tree import Expr
 from ullage.place import Place
-from ullage.spec import problems
-from ullage.spec.model import Carried, DeviceRole, Dtype, Read, Reader, ReadLeft, Slot, Writer
+from ullage.spec import former_keys, problems
+from ullage.spec.model import (
+    Carried,
+    DeviceRole,
+    Dtype,
+    Lifetime,
+    Read,
+    Reader,
+    ReadLeft,
+    Slot,
+    Writer,
+)
 from ullage.spec.reading import Reading
 from ullage.text.fields import Fields
 from ullage.text.nodes import Mapping, Scalar, Sequence
 
 DEVICE_ROLES: tuple[DeviceRole, ...] = ("compute", "host")
-WRITERS = ("source", "compute", "written_by")
+WRITERS = ("source", "value", "written_by")
 
 
 def load_slots(reading: Reading, library: Fields) -> tuple[Slot, ...]:
@@ -27,17 +37,17 @@ def load_slots(reading: Reading, library: Fields) -> tuple[Slot, ...]:
 
 def load_slot(reading: Reading, name: Scalar, fields: Fields) -> Slot:
     """One static input buffer."""
-    dtype, host_dtype = _dtypes(reading, fields)
+    dtype, cpu_dtype = _dtypes(reading, fields)
     slot = Slot(
         name=name.text,
         shape=_shape(reading, fields),
         dtype=dtype,
-        host_dtype=host_dtype,
+        cpu_dtype=cpu_dtype,
         device=cast(DeviceRole, fields.choice("device", DEVICE_ROLES, default="compute")),
         source=reading.source_field(fields, "source"),
-        compute=reading.of(fields, "compute"),
-        values=reading.range(fields, "values"),
-        accepts=reading.dtypes(fields.scalars("accepts"), f"'accepts' of {fields.what}"),
+        value=reading.of(fields, "value"),
+        range=reading.range(fields, "range"),
+        casts_from=reading.dtypes(fields.scalars("casts_from"), f"'casts_from' of {fields.what}"),
         optional=fields.boolean("optional", default=False),
         modes=reading.names_or_all(fields, "modes", "mode or family"),
         when=reading.when(fields),
@@ -45,13 +55,18 @@ def load_slot(reading: Reading, name: Scalar, fields: Fields) -> Slot:
         doc=fields.text("doc", default=""),
         place=name.place,
         written_by=_writer(reading, fields),
-        live_values=reading.range(fields, "live_values"),
-        kept=fields.boolean("kept", default=False),
+        live_range=reading.range(fields, "live_range"),
+        lifetime=_lifetime(fields),
     )
     _check_writers(reading, fields)
-    _check_live_values(reading, fields)
-    fields.finish()
+    _check_live_range(reading, fields)
+    fields.finish(former_keys.SLOT)
     return slot
+
+
+def _lifetime(fields: Fields) -> Lifetime:
+    """How long what the slot holds is left alone."""
+    return cast(Lifetime, fields.choice("lifetime", get_args(Lifetime), default="load"))
 
 
 def _shape(reading: Reading, fields: Fields) -> tuple[Expr, ...]:
@@ -60,12 +75,12 @@ def _shape(reading: Reading, fields: Fields) -> tuple[Expr, ...]:
 
 
 def _dtypes(reading: Reading, fields: Fields) -> tuple[Dtype, Dtype]:
-    """The element types on the compute device and on the host."""
+    """The element types on an accelerator and on a CPU."""
     node = fields.raw("dtype", required=True)
     if isinstance(node, Mapping):
         inner = Fields(node, reading.collector, f"'dtype' of {fields.what}")
-        found = [inner.scalar(role, required=True) for role in DEVICE_ROLES]
-        inner.finish()
+        found = [inner.scalar(where, required=True) for where in ("accelerator", "cpu")]
+        inner.finish(former_keys.DTYPE)
     else:
         found = [fields.scalar("dtype", required=True)] * 2
     dtypes = [scalar and reading.dtype(scalar, f"'dtype' of {fields.what}") for scalar in found]
@@ -100,9 +115,7 @@ def _check_writers(reading: Reading, fields: Fields) -> None:
     """Exactly one of a source, a computation and a step writes a slot."""
     given = [key for key in WRITERS if key in fields]
     if not given:
-        message = (
-            f"nothing writes {fields.what}: expected a 'source', a 'compute' or a 'written_by'"
-        )
+        message = f"nothing writes {fields.what}: expected a 'source', a 'value' or a 'written_by'"
         reading.collector.error(problems.MISSING_KEY, message, fields.node.place)
         return
     first, *others = given
@@ -113,18 +126,18 @@ def _check_writers(reading: Reading, fields: Fields) -> None:
         reading.collector.error(problems.CONTRADICTING_KEYS, message, place, related=related)
     if others or first == "source":
         return
-    meaningless = ("accepts", "optional", *(("live_values",) if first == "compute" else ()))
+    meaningless = ("casts_from", "optional", *(("live_range",) if first == "value" else ()))
     for key in (each for each in meaningless if each in fields):
         message = f"{fields.what} has no source, so '{key}' says nothing about it"
         reading.collector.error(problems.CONTRADICTING_KEYS, message, fields.key_place(key))
 
 
-def _check_live_values(reading: Reading, fields: Fields) -> None:
+def _check_live_range(reading: Reading, fields: Fields) -> None:
     """What live rows hold is part of what the slot may hold, as is what padded rows do."""
-    if "live_values" in fields and "values" not in fields:
-        message = f"{fields.what} has 'live_values' and no 'values', which those are a part of"
-        hint = "state 'values' as well: they also hold what padded rows are filled with"
-        place = fields.key_place("live_values")
+    if "live_range" in fields and "range" not in fields:
+        message = f"{fields.what} has 'live_range' and no 'range', which it is a part of"
+        hint = "state 'range' as well: it also holds what padded rows are filled with"
+        place = fields.key_place("live_range")
         reading.collector.error(problems.CONTRADICTING_KEYS, message, place, hint=hint)
 
 
@@ -180,11 +193,11 @@ def _read(
     rows = fields.choice("rows", ("live", "padded"), required=True)
     fill = reading.of(fields, "fill")
     allowed = reading.range(fields, "range")
-    writes = fields.boolean("writes", default=False)
-    fields.finish()
+    scatters = fields.boolean("scatters", default=False)
+    fields.finish(former_keys.READ)
     _check_tail(reading, fields, rows, f"'{slot.text}' by {reader}", declared.get(slot.text))
     return Read(
-        slot.text, "padded" if rows == "padded" else "live", fill, allowed, slot.place, writes
+        slot.text, "padded" if rows == "padded" else "live", fill, allowed, slot.place, scatters
     )
 
 

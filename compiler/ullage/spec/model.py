@@ -22,6 +22,7 @@ from ullage.spec.wrappers import Wrapper
 LANGUAGE_VERSION = 1
 
 DeviceRole = Literal["compute", "host"]
+Lifetime = Literal["load", "runner"]
 ParameterType = Literal["int", "bool", "enum", "list"]
 Dtype = Literal[
     "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"
@@ -80,7 +81,7 @@ class Parameter:
     type: ParameterType
     unit: Unit
     range: Range | None
-    values: tuple[str, ...]
+    choices: tuple[str, ...]
     when: Expr
     default: Expr | None
     per_worker: bool
@@ -196,23 +197,24 @@ class Writer:
 class Slot:
     """One static buffer.
 
-    `shape`: expressions over axes, live variables and parameters; `dtypes` by device role when
-    they differ; `source`: the batch field copied in; `compute`: a scalar written by load, over
-    `live_<axis>` and `padded_<axis>`; `values`: the range of its elements, `live_values` that of
-    those that a batch brings; `optional`: the source may be absent in a legal batch; `modes`:
-    modes or families that load it (empty: all); `written_by`: who writes it, if neither a source
-    nor a computation does; `kept`: what it holds outlives the run of its runner.
+    `shape`: expressions over axes, live variables and parameters; `cpu_dtype`: that of one which
+    lies on a CPU; `source`: the batch field copied in; `value`: a scalar written by load, over
+    `live_<axis>` and `padded_<axis>`; `range`: what its elements may be, `live_range`: those
+    that a batch brings; `optional`: the source may be absent in a legal batch; `modes`: modes or
+    families that load it (empty: all); `written_by`: who writes it, if neither a source nor a
+    computation does; `lifetime`: until when what it holds stays there, which is the next load of
+    any runner in its place, or of its own.
     """
 
     name: str
     shape: tuple[Expr, ...]
     dtype: Dtype
-    host_dtype: Dtype
+    cpu_dtype: Dtype
     device: DeviceRole
     source: SourceRef | None
-    compute: Expr | None
-    values: Range | None
-    accepts: tuple[Dtype, ...]
+    value: Expr | None
+    range: Range | None
+    casts_from: tuple[Dtype, ...]
     optional: bool
     modes: tuple[str, ...]
     when: Expr
@@ -220,8 +222,8 @@ class Slot:
     doc: str
     place: Place
     written_by: Writer | None = None
-    kept: bool = False
-    live_values: Range | None = None
+    lifetime: Lifetime = "load"
+    live_range: Range | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +240,7 @@ class Carried:
 class Read:
     """One reader's need: live rows only, or padded rows with a fill or within a range.
 
-    `writes`: it stores into the place that each row names.
+    `scatters`: it stores into the place that each row names.
     """
 
     slot: str
@@ -246,7 +248,7 @@ class Read:
     fill: Expr | None
     range: Range | None
     place: Place
-    writes: bool = False
+    scatters: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +290,7 @@ class Step:
     """One step of a runner's execute, in declared order; a group runs `steps` in its contexts.
 
     `when`: over parameters and the engine's facts; `modes`: modes or families (empty: all);
-    `rows`: only batches with padded rows ("some") or without any ("none"); `takes` and `gives`
+    `padded`: only batches with padded rows, or only those without (None: both); `takes` and `gives`
     name values that flow between steps; `within`: the contexts it runs in; `readers`: who reads
     slots while it runs.
     """
@@ -297,7 +299,7 @@ class Step:
     action: Literal["load", "call", "slice", "group"]
     when: Expr
     modes: tuple[str, ...]
-    rows: Literal["any", "some", "none"]
+    padded: bool | None
     takes: tuple[str, ...]
     gives: str | None
     within: tuple[Within, ...]
@@ -313,7 +315,7 @@ class Runner:
 
     `when`: for which configurations it exists; `pipeline`: transforms after that of the mode;
     `accepts`: which batches it takes, by what they are after the pipeline of their mode, and by
-    facts. `takes_all`: modes in which it takes every batch. `exclusive`: no batch that it accepts
+    facts. `accepts_all`: modes in which it takes every batch. `exclusive`: no batch that it accepts
     gets to its `fallback`. `promises`: by mode, of which batches none gets to it. `limits`: by
     axis, the most that a padded batch may have. `captures`: which modes replay what others capture.
     """
@@ -325,7 +327,7 @@ class Runner:
     slots: tuple[str, ...]
     pipeline: tuple[PipelineEntry, ...]
     accepts: tuple[Expr, ...]
-    takes_all: tuple[str, ...]
+    accepts_all: tuple[str, ...]
     exclusive: bool
     fallback: Fallback | None
     facts: tuple[NamedText, ...]
@@ -346,7 +348,7 @@ class Runner:
 
     def accepts_in(self, mode: str) -> tuple[Expr, ...]:
         """The conditions on batches of a mode, given the names of all modes."""
-        return () if mode in self.takes_all else self.accepts
+        return () if mode in self.accepts_all else self.accepts
 
 
 @dataclass(frozen=True, slots=True)

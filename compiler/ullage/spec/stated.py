@@ -28,11 +28,11 @@ class StatedFormula:
 class Audit:
     """Formulas that stand beside derived capacities, and what is expected of them.
 
-    `source` says where the rule comes from; `let` are the rule's own local names.
+    `quoted_from` says where the rule stands; `let` are the rule's own local names.
     """
 
     name: str
-    source: str
+    quoted_from: str
     let: tuple[tuple[str, Expr], ...]
     formulas: tuple[StatedFormula, ...]
     doc: str

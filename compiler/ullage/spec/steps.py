@@ -46,14 +46,12 @@ class Circumstances:
         """The part of these in which `step` runs; `modes` are those of the runner."""
         named = frozenset(mode.name for mode in modes_named(modes, step.modes))
         when = conjunction(self.when, step.when)
-        return Circumstances(when, self.modes & named, self.rows & _ROWS[step.rows])
+        return Circumstances(when, self.modes & named, self.rows & _rows(step.padded))
 
 
-_ROWS = {
-    "any": frozenset((True, False)),
-    "some": frozenset((True,)),
-    "none": frozenset((False,)),
-}
+def _rows(padded: bool | None) -> frozenset[bool]:
+    """Whether rows may be padded where a step runs only with padded rows, or only without."""
+    return frozenset((True, False)) if padded is None else frozenset((padded,))
 
 
 def circumstances(
@@ -61,7 +59,7 @@ def circumstances(
 ) -> Iterator[tuple[Step, Circumstances]]:
     """The steps that are no groups, in order, each with all that decides whether it runs."""
     everything = frozenset(mode.name for mode in modes)
-    yield from _within(steps, modes, Circumstances(TRUE, everything, _ROWS["any"]))
+    yield from _within(steps, modes, Circumstances(TRUE, everything, _rows(None)))
 
 
 def _within(

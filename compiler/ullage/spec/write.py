@@ -90,7 +90,7 @@ _WORKER: Table[Worker] = {
 _PARAMETER: Table[Parameter] = {
     "type": lambda parameter: parameter.type,
     "range": lambda parameter: span(parameter.range),
-    "values": lambda parameter: names(parameter.values, required=parameter.type == "enum"),
+    "choices": lambda parameter: names(parameter.choices, required=parameter.type == "enum"),
     "unit": lambda parameter: unit(parameter.unit),
     "per": lambda parameter: "worker" if parameter.per_worker else None,
     "varies": lambda parameter: parameter.varies,
@@ -149,18 +149,18 @@ _SLOT: Table[Slot] = {
     "shape": lambda slot: tuple(expression(extent) for extent in slot.shape),
     "dtype": lambda slot: (
         slot.dtype
-        if slot.dtype == slot.host_dtype
-        else {"compute": slot.dtype, "host": slot.host_dtype}
+        if slot.dtype == slot.cpu_dtype
+        else {"accelerator": slot.dtype, "cpu": slot.cpu_dtype}
     ),
     "device": lambda slot: None if slot.device == "compute" else slot.device,
     "source": lambda slot: source(slot.source),
-    "compute": lambda slot: expression_if_any(slot.compute),
+    "value": lambda slot: expression_if_any(slot.value),
     "written_by": lambda slot: None if slot.written_by is None else _writer(slot.written_by),
-    "kept": lambda slot: "true" if slot.kept else None,
-    "accepts": lambda slot: names(slot.accepts),
+    "lifetime": lambda slot: None if slot.lifetime == "load" else slot.lifetime,
+    "casts_from": lambda slot: names(slot.casts_from),
     "optional": lambda slot: "true" if slot.optional else None,
-    "values": lambda slot: span(slot.values),
-    "live_values": lambda slot: span(slot.live_values),
+    "range": lambda slot: span(slot.range),
+    "live_range": lambda slot: span(slot.live_range),
     "on_overflow": lambda slot: "refuse_config" if slot.refuse_on_overflow else None,
     "modes": lambda slot: names(slot.modes),
     "when": lambda slot: condition(slot.when),
@@ -176,7 +176,7 @@ _READ: Table[Read] = {
     "rows": lambda read: read.rows,
     "fill": lambda read: expression_if_any(read.fill),
     "range": lambda read: span(read.range),
-    "writes": lambda read: "true" if read.writes else None,
+    "scatters": lambda read: "true" if read.scatters else None,
 }
 
 _READ_LEFT: Table[ReadLeft] = {
@@ -276,7 +276,7 @@ _STEP: Table[Step] = {
     "do": lambda step: step.action if step.action in ("load", "slice") else None,
     "when": lambda step: condition(step.when),
     "modes": lambda step: names(step.modes),
-    "rows": lambda step: None if step.rows == "any" else step.rows,
+    "padded": lambda step: None if step.padded is None else str(step.padded).lower(),
     "takes": lambda step: names(step.takes, required=step.action == "slice"),
     "gives": lambda step: step.gives,
     "within": lambda step: tuple(_within(each) for each in step.within) or None,
@@ -299,7 +299,7 @@ _RUNNER: Table[Runner] = {
     "slots": lambda runner: runner.slots or "all",
     "pipeline": lambda runner: pipeline(runner.pipeline),
     "accepts": lambda runner: tuple(expression(each) for each in runner.accepts) or None,
-    "takes_all": lambda runner: names(runner.takes_all),
+    "accepts_all": lambda runner: names(runner.accepts_all),
     "exclusive": lambda runner: "true" if runner.exclusive else None,
     "fallback": lambda runner: runner.fallback.runner if runner.fallback is not None else None,
     "facts": lambda runner: texts(runner.facts),
@@ -324,7 +324,7 @@ def _captures(captures: tuple[Capture, ...]) -> Mapping[str, Data]:
 _AUDIT: Table[Audit] = {
     "audit": lambda audit: audit.name,
     "doc": lambda audit: audit.doc or None,
-    "source": lambda audit: audit.source,
+    "quoted_from": lambda audit: audit.quoted_from,
     "let": lambda audit: named(audit.let) or None,
 }
 

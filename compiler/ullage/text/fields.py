@@ -12,6 +12,8 @@ A method that finds something else records an error and answers as if the key we
 from __future__ import annotations
 
 from collections.abc import Collection
+from collections.abc import Mapping as Mapped
+from types import MappingProxyType
 from typing import overload
 
 from ullage.diagnostics.diagnostic import Collector, did_you_mean, nearest
@@ -216,21 +218,25 @@ class Fields:
             if check_identifier(entry.key, self._collector, f"a name in '{key}'")
         )
 
-    def finish(self) -> None:
-        """Record the required keys that are missing and the keys that nobody asked for."""
+    def finish(self, former: Mapped[str, str] = MappingProxyType({})) -> None:
+        """Record the required keys that are missing and the keys that nobody asked for.
+
+        `former`: keys that were called otherwise, with what they are called now.
+        """
         unknown = [entry.key for key, entry in self._entries.items() if key not in self._asked]
         absent = [key for key in self._asked if key not in self._entries]
-        meant = {nearest(key.text, absent) for key in unknown}
+        meant = {former.get(key.text) or nearest(key.text, absent) for key in unknown}
         for key in unknown:
-            self._report_unknown(key, absent)
+            self._report_unknown(key, absent, former.get(key.text))
         for name, required in self._asked.items():
             if required and name in absent and name not in meant:
                 message = f"{self.what} lacks the key '{name}'"
                 self._collector.error("U202", message, self.node.place)
 
-    def _report_unknown(self, key: Scalar, absent: Collection[str]) -> None:
+    def _report_unknown(self, key: Scalar, absent: Collection[str], renamed: str | None) -> None:
         message = f"unknown key '{key.text}' in {self.what}"
-        hint = did_you_mean(key.text, absent) or did_you_mean(key.text, self._asked)
+        hint = None if renamed is None else f"it is called '{renamed}' now"
+        hint = hint or did_you_mean(key.text, absent) or did_you_mean(key.text, self._asked)
         known = ", ".join(sorted(self._asked))
         self._collector.error(
             "U201", message, key.place, hint=hint or (f"known keys: {known}" if known else None)

@@ -51,10 +51,10 @@ def _check(
         collector.error(
             problems.CONTRADICTING_KEYS, message, read.place, hint=hint, related=related
         )
-    elif not slot.kept:
+    elif slot.lifetime == "load":
         message = (
             f"{reads}, but the runners share storage: "
             f"a load of '{runner.name}' may overwrite it before"
         )
-        hint = "say 'kept: true' of the slot, which gives it storage of its own"
+        hint = "say 'lifetime: runner' of the slot, which gives it storage of its own"
         collector.error(LOST, message, read.place, hint=hint, related=related)

@@ -257,9 +257,9 @@ def _conditioned(resolved: ResolvedSpec, runner_name: str) -> Iterator[tuple[Exp
     """Each expression with the `when` of what it belongs to."""
     runner = resolved.runners[runner_name]
     for slot in resolved.slots_of(runner):
-        ranges = (each for each in (slot.values, slot.live_values) if each is not None)
+        ranges = (each for each in (slot.range, slot.live_range) if each is not None)
         ends = tuple(end for each in ranges for end in (each.low, each.high))
-        computed = (slot.compute,) if slot.compute is not None else ()
+        computed = (slot.value,) if slot.value is not None else ()
         yield slot.when, TRUE
         yield from ((each, slot.when) for each in (*ends, *computed))
     yield from ((extent, slot.when) for slot, extent in _fixed(resolved, runner_name))

@@ -58,11 +58,11 @@ def _ranged(resolved: ResolvedSpec, worker: Worker) -> Iterator[_Ranged]:
         if chain(spec.runners, worker.name, mode.name):
             yield from _of_mode(mode)
     for slot in spec.slots:
-        if slot.values is not None:
-            yield _Ranged(f"the values of slot '{slot.name}'", slot.values, (slot.when,))
-        if slot.live_values is not None:
+        if slot.range is not None:
+            yield _Ranged(f"the values of slot '{slot.name}'", slot.range, (slot.when,))
+        if slot.live_range is not None:
             what = f"the live values of slot '{slot.name}'"
-            yield _Ranged(what, slot.live_values, (slot.when,))
+            yield _Ranged(what, slot.live_range, (slot.when,))
     for reader in spec.readers:
         for read in reader.reads:
             if read.range is not None:

@@ -775,7 +775,7 @@ class DecodeGraphTargetBatch(LoadedBatch):
     (requests - 1)) * flashinfer_block_bytes], uint8: the same in a graph, whose blocks have
     to do for any queries of its rows; only where has_flashinfer.
     """
-    # specs/sglang/backends/mla.yaml:73
+    # specs/sglang/backends/mla.yaml:72
     mla_workspace: Tensor | None = None
     """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)], uint8: what two blocks of each
     multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
@@ -1134,7 +1134,7 @@ class DflashGraphDraftBatch(LoadedBatch):
     (requests - 1)) * flashinfer_block_bytes], uint8: the same in a graph, whose blocks have
     to do for any queries of its rows; only where has_flashinfer.
     """
-    # specs/sglang/backends/mla.yaml:73
+    # specs/sglang/backends/mla.yaml:72
     mla_workspace: Tensor | None = None
     """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)], uint8: what two blocks of each
     multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
@@ -1436,7 +1436,7 @@ class DraftExtendGraphDraftBatch(LoadedBatch):
     (requests - 1)) * flashinfer_block_bytes], uint8: the same in a graph, whose blocks have
     to do for any queries of its rows; only where has_flashinfer.
     """
-    # specs/sglang/backends/mla.yaml:73
+    # specs/sglang/backends/mla.yaml:72
     mla_workspace: Tensor | None = None
     """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)], uint8: what two blocks of each
     multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
@@ -1697,7 +1697,7 @@ class DraftGraphDraftBatch(LoadedBatch):
     (requests - 1)) * flashinfer_block_bytes], uint8: the same in a graph, whose blocks have
     to do for any queries of its rows; only where has_flashinfer.
     """
-    # specs/sglang/backends/mla.yaml:73
+    # specs/sglang/backends/mla.yaml:72
     mla_workspace: Tensor | None = None
     """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)], uint8: what two blocks of each
     multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
@@ -1880,7 +1880,7 @@ class EagerTargetBatch(LoadedBatch):
     * flashinfer_block_bytes], uint8: what its kernels keep between their parts; only where
     has_flashinfer.
     """
-    # specs/sglang/backends/mla.yaml:73
+    # specs/sglang/backends/mla.yaml:72
     mla_workspace: Tensor | None = None
     """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)], uint8: what two blocks of each
     multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
@@ -2015,7 +2015,7 @@ class EagerDraftBatch(LoadedBatch):
     * flashinfer_block_bytes], uint8: what its kernels keep between their parts; only where
     has_flashinfer.
     """
-    # specs/sglang/backends/mla.yaml:73
+    # specs/sglang/backends/mla.yaml:72
     mla_workspace: Tensor | None = None
     """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)], uint8: what two blocks of each
     multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,

@@ -1820,7 +1820,7 @@ class DecodeGraphTargetRunner:
                 )
                 * config.flashinfer_block_bytes,
             ),
-            # specs/sglang/backends/mla.yaml:73
+            # specs/sglang/backends/mla.yaml:72
             mla_workspace=None
             if registry.mla_workspace is None
             else view(
@@ -2881,7 +2881,7 @@ class DecodeGraphTargetRunner:
                 )
                 * config.flashinfer_block_bytes,
             ),
-            # specs/sglang/backends/mla.yaml:73
+            # specs/sglang/backends/mla.yaml:72
             mla_workspace=None
             if registry.mla_workspace is None
             else view(
@@ -3967,7 +3967,7 @@ class DecodeGraphTargetRunner:
                 )
                 * config.flashinfer_block_bytes,
             ),
-            # specs/sglang/backends/mla.yaml:73
+            # specs/sglang/backends/mla.yaml:72
             mla_workspace=None
             if registry.mla_workspace is None
             else view(
@@ -5002,7 +5002,7 @@ class DecodeGraphTargetRunner:
                 )
                 * config.flashinfer_block_bytes,
             ),
-            # specs/sglang/backends/mla.yaml:73
+            # specs/sglang/backends/mla.yaml:72
             mla_workspace=None
             if registry.mla_workspace is None
             else view(
@@ -6040,7 +6040,7 @@ class DecodeGraphTargetRunner:
                 )
                 * config.flashinfer_block_bytes,
             ),
-            # specs/sglang/backends/mla.yaml:73
+            # specs/sglang/backends/mla.yaml:72
             mla_workspace=None
             if registry.mla_workspace is None
             else view(
@@ -7084,7 +7084,7 @@ class DecodeGraphTargetRunner:
                 )
                 * config.flashinfer_block_bytes,
             ),
-            # specs/sglang/backends/mla.yaml:73
+            # specs/sglang/backends/mla.yaml:72
             mla_workspace=None
             if registry.mla_workspace is None
             else view(

@@ -717,7 +717,7 @@ class DflashGraphDraftRunner:
                 )
                 * config.flashinfer_block_bytes,
             ),
-            # specs/sglang/backends/mla.yaml:73
+            # specs/sglang/backends/mla.yaml:72
             mla_workspace=None
             if registry.mla_workspace is None
             else view(
@@ -1425,7 +1425,7 @@ class DflashGraphDraftRunner:
                 )
                 * config.flashinfer_block_bytes,
             ),
-            # specs/sglang/backends/mla.yaml:73
+            # specs/sglang/backends/mla.yaml:72
             mla_workspace=None
             if registry.mla_workspace is None
             else view(

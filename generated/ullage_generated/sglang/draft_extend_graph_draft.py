@@ -923,7 +923,7 @@ class DraftExtendGraphDraftRunner:
                 )
                 * config.flashinfer_block_bytes,
             ),
-            # specs/sglang/backends/mla.yaml:73
+            # specs/sglang/backends/mla.yaml:72
             mla_workspace=None
             if registry.mla_workspace is None
             else view(

@@ -927,7 +927,7 @@ class DraftGraphDraftRunner:
                 )
                 * config.flashinfer_block_bytes,
             ),
-            # specs/sglang/backends/mla.yaml:73
+            # specs/sglang/backends/mla.yaml:72
             mla_workspace=None
             if registry.mla_workspace is None
             else view(

@@ -2085,7 +2085,7 @@ class EagerDraftRunner:
                 if config.enable_deterministic_inference
                 else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
             ),
-            # specs/sglang/backends/mla.yaml:73
+            # specs/sglang/backends/mla.yaml:72
             mla_workspace=None
             if registry.mla_workspace is None
             else view(
@@ -2683,7 +2683,7 @@ class EagerDraftRunner:
                 if config.enable_deterministic_inference
                 else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
             ),
-            # specs/sglang/backends/mla.yaml:73
+            # specs/sglang/backends/mla.yaml:72
             mla_workspace=None
             if registry.mla_workspace is None
             else view(

@@ -2615,7 +2615,7 @@ class EagerTargetRunner:
                 if config.enable_deterministic_inference
                 else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
             ),
-            # specs/sglang/backends/mla.yaml:73
+            # specs/sglang/backends/mla.yaml:72
             mla_workspace=None
             if registry.mla_workspace is None
             else view(
@@ -3198,7 +3198,7 @@ class EagerTargetRunner:
                 if config.enable_deterministic_inference
                 else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
             ),
-            # specs/sglang/backends/mla.yaml:73
+            # specs/sglang/backends/mla.yaml:72
             mla_workspace=None
             if registry.mla_workspace is None
             else view(

@@ -79,7 +79,7 @@ class DecodeGraphTargetRegistry:
     (requests - 1)) * flashinfer_block_bytes]: the same in a graph, whose blocks have to do
     for any queries of its rows.
     """
-    # specs/sglang/backends/mla.yaml:73
+    # specs/sglang/backends/mla.yaml:72
     mla_workspace: Tensor | None
     """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)]: what two blocks of each
     multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
@@ -1111,7 +1111,7 @@ class DflashGraphDraftRegistry:
     (requests - 1)) * flashinfer_block_bytes]: the same in a graph, whose blocks have to do
     for any queries of its rows.
     """
-    # specs/sglang/backends/mla.yaml:73
+    # specs/sglang/backends/mla.yaml:72
     mla_workspace: Tensor | None
     """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)]: what two blocks of each
     multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
@@ -2002,7 +2002,7 @@ class DraftExtendGraphDraftRegistry:
     (requests - 1)) * flashinfer_block_bytes]: the same in a graph, whose blocks have to do
     for any queries of its rows.
     """
-    # specs/sglang/backends/mla.yaml:73
+    # specs/sglang/backends/mla.yaml:72
     mla_workspace: Tensor | None
     """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)]: what two blocks of each
     multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
@@ -2754,7 +2754,7 @@ class DraftGraphDraftRegistry:
     (requests - 1)) * flashinfer_block_bytes]: the same in a graph, whose blocks have to do
     for any queries of its rows.
     """
-    # specs/sglang/backends/mla.yaml:73
+    # specs/sglang/backends/mla.yaml:72
     mla_workspace: Tensor | None
     """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)]: what two blocks of each
     multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
@@ -3377,7 +3377,7 @@ class EagerTargetRegistry:
     """[flashinfer_workspace_bytes if enable_deterministic_inference else flashinfer_split_blocks
     * flashinfer_block_bytes]: what its kernels keep between their parts.
     """
-    # specs/sglang/backends/mla.yaml:73
+    # specs/sglang/backends/mla.yaml:72
     mla_workspace: Tensor | None
     """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)]: what two blocks of each
     multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
@@ -3761,7 +3761,7 @@ class EagerDraftRegistry:
     """[flashinfer_workspace_bytes if enable_deterministic_inference else flashinfer_split_blocks
     * flashinfer_block_bytes]: what its kernels keep between their parts.
     """
-    # specs/sglang/backends/mla.yaml:73
+    # specs/sglang/backends/mla.yaml:72
     mla_workspace: Tensor | None
     """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)]: what two blocks of each
     multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,

@@ -762,7 +762,7 @@ class FlashinferDraftDecode:
 class FlashinferMlaSlots(Protocol):
     """What a batch has for flashinfer_mla."""
 
-    # specs/sglang/backends/mla.yaml:73
+    # specs/sglang/backends/mla.yaml:72
     @property
     def mla_workspace(self) -> Tensor | None: ...
 
@@ -837,7 +837,7 @@ class FlashinferMla:
 class FlashinferGraphMlaSlots(Protocol):
     """What a batch has for flashinfer_graph_mla."""
 
-    # specs/sglang/backends/mla.yaml:73
+    # specs/sglang/backends/mla.yaml:72
     @property
     def mla_workspace(self) -> Tensor | None: ...
 

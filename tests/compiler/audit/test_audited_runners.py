@@ -90,5 +90,5 @@ def test_one_number_has_all_rows_above_and_the_share_of_a_rank_below(
     counts = next(each for each in analysis.resolved.spec.slots if each.name == "tail_counts")
     given = {**WINDOWS, "attn_tp_size": 4, "attn_tp_rank": rank, "splits_sequences": True}
     values = {**complete(analysis.resolved, given), "live_tokens": 300, "padded_tokens": 512}
-    assert counts.compute is not None
-    assert evaluate_integer(counts.compute, values) == (300 << 32) + routed
+    assert counts.value is not None
+    assert evaluate_integer(counts.value, values) == (300 << 32) + routed

@@ -119,7 +119,7 @@ def test_a_formula_that_is_stated_nowhere_is_an_error(tmp_path: Path) -> None:
 def test_a_slot_that_the_worker_never_has_is_not_compared(tmp_path: Path) -> None:
     files = edited(
         "rest.yaml",
-        ("values: [0, 9]}\nreaders", "values: [0, 9], when: worker != target}\nreaders"),
+        ("range: [0, 9]}\nreaders", "range: [0, 9], when: worker != target}\nreaders"),
         files=SMALL,
     )
     found = audited(tmp_path, stating("slot: lengths, formula: rows, expect: proved", files=files))
@@ -129,7 +129,9 @@ def test_a_slot_that_the_worker_never_has_is_not_compared(tmp_path: Path) -> Non
 
 
 def test_a_condition_is_true_or_false_and_knows_local_names(tmp_path: Path) -> None:
-    text = "audit: stated\nsource: a test\nlet: {wide: width > 1}\nformulas:\n  - runner: eager\n"
+    text = (
+        "audit: stated\nquoted_from: a test\nlet: {wide: width > 1}\nformulas:\n  - runner: eager\n"
+    )
     text += "    axis: tokens\n    when: {when}\n    formula: rows * width\n    expect: proved\n"
     files = {**SMALL, "stated.yaml": text.replace("{when}", "wide and padded")}
     assert problems_of(tmp_path / "a", files) == ""

@@ -33,7 +33,7 @@ FILES = edited(
     "rest.yaml",
     (
         "readers:",
-        "  extra: {shape: [requests], dtype: int32, source: batch.extra, values: [0, 9],\n"
+        "  extra: {shape: [requests], dtype: int32, source: batch.extra, range: [0, 9],\n"
         "    when: padded}\nreaders:",
     ),
     files=FILES,
@@ -45,7 +45,7 @@ def audit_of(formula: str, *, target: str = "axis: requests", let: str = "", whe
     """An audit with one formula."""
     stated = f"  - runner: eager\n    {target}\n    formula: {formula}\n    expect: proved\n"
     stated += f"    when: {when}\n" if when else ""
-    return f"audit: stated\nsource: a test\n{let}formulas:\n{stated}"
+    return f"audit: stated\nquoted_from: a test\n{let}formulas:\n{stated}"
 
 
 def errors(folder: Path, text: str, files: Mapping[str, str] = FILES) -> tuple[Diagnostic, ...]:

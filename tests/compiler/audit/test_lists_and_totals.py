@@ -35,10 +35,10 @@ _REST = """\
 transforms:
   bucket: {requests: "next_in(requests, buckets)"}
 slots:
-  ids: {shape: [tokens], dtype: int64, source: batch.ids, values: [0, 9]}
-  lengths: {shape: [requests], dtype: int32, source: batch.lengths, values: [0, 9]}
+  ids: {shape: [tokens], dtype: int64, source: batch.ids, range: [0, 9]}
+  lengths: {shape: [requests], dtype: int32, source: batch.lengths, range: [0, 9]}
   indices:
-    {shape: [sum_requests(length)], dtype: int32, source: batch.indices, values: [0, 9]}
+    {shape: [sum_requests(length)], dtype: int32, source: batch.indices, range: [0, 9]}
 readers:
   embedding:
     reads: {ids: {rows: live}, lengths: {rows: live}, indices: {rows: live}}
@@ -105,7 +105,7 @@ def test_a_total_may_be_counted_as_requests_times_the_most_of_each(tmp_path: Pat
 
 _PAGED = """\
   pages:
-    {shape: ["sum_requests(cdiv(length, page))"], dtype: int32, source: batch.pages, values: [0, 9]}
+    {shape: ["sum_requests(cdiv(length, page))"], dtype: int32, source: batch.pages, range: [0, 9]}
 """
 
 

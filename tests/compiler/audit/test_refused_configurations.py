@@ -15,9 +15,9 @@ from ullage.diagnostics.diagnostic import DiagnosticError
 NARROW = edited(
     "rest.yaml",
     (
-        "lengths: {shape: [requests], dtype: int32, source: batch.lengths, values: [0, 9]}",
+        "lengths: {shape: [requests], dtype: int32, source: batch.lengths, range: [0, 9]}",
         "lengths: {shape: [requests], dtype: uint8, source: batch.lengths, "
-        "values: [0, rows * 85], on_overflow: refuse_config}",
+        "range: [0, rows * 85], on_overflow: refuse_config}",
     ),
     files=SMALL,
 )

@@ -363,7 +363,7 @@ def test_of_a_mode_that_a_runner_takes_whole_its_fallback_has_no_part(tmp_path: 
         GRAPH,
         ("modes: [decode, idle]", "modes: [decode, idle, capture]"),
         ("  - requests <= max(captured)\n", "  - requests <= max(captured)\n  - not embeds\n"),
-        ("exclusive: true", "takes_all: [capture]\nfacts: {embeds: embeddings are given}"),
+        ("exclusive: true", "accepts_all: [capture]\nfacts: {embeds: embeddings are given}"),
         files=edited(EAGER, ("modes: all", "modes: [decode, extend, idle]"), files=SLUICE),
     )
     found = derived(tmp_path, with_file("modes/capture.yaml", CAPTURE, files=graph))

@@ -250,7 +250,7 @@ def test_the_flag_and_the_environment_switch_the_cache_off(
 
 
 def test_nothing_is_kept_of_a_spec_with_errors(ullage: Run, tmp_path: Path) -> None:
-    write_tank(Path(), {"slots.yaml": ("dtype: int32, compute", "dtype: int31, compute")})
+    write_tank(Path(), {"slots.yaml": ("dtype: int32, value", "dtype: int31, value")})
     assert ullage(*COMPILE).code == 1
     assert not (tmp_path / "cache").exists()
 

@@ -81,8 +81,8 @@ def test_a_bad_configuration_is_refused(
 def test_a_configuration_that_a_slot_refuses_is_refused_by_every_command(
     ullage: Run, golden: Golden
 ) -> None:
-    narrow = "dtype: uint8, source: batch.seq_lens, values: [0, max_requests * 5]"
-    before = "dtype: int32, source: batch.seq_lens, values: [0, 2^16]"
+    narrow = "dtype: uint8, source: batch.seq_lens, range: [0, max_requests * 5]"
+    before = "dtype: int32, source: batch.seq_lens, range: [0, 2^16]"
     write_tank(Path(), {"slots.yaml": (before, f"{narrow}, on_overflow: refuse_config")})
     Path("settings.yaml").write_text("max_requests: 52\n")
     ran = ullage("size", "tank", "--config", "settings.yaml")

@@ -141,7 +141,7 @@ def test_a_guard_may_look_at_what_is_declared_later(tmp_path: Path) -> None:
     files = edited(
         ENGINE, ("unit: tokens, default: 2048", "unit: tokens, when: sync, default: 2048")
     )
-    files = edited("slots.yaml", ("values: [0, context]", "values: [0, 9]"), files=files)
+    files = edited("slots.yaml", ("range: [0, context]", "range: [0, 9]"), files=files)
     decode = MINI["modes/decode.yaml"].replace("[1, context]", "[1, max_requests * one]")
     spec = resolved(tmp_path, {**files, "modes/decode.yaml": decode})
     assert "context" not in complete(spec, {})

@@ -41,7 +41,7 @@ slots:
   ids: {shape: [tokens], dtype: int64, source: batch.ids}
   hidden: {shape: [proxies, 2], dtype: float32, source: batch.hidden, optional: true}
   second_plan: {shape: [second], dtype: int64, written_by: forward}
-  second_live: {shape: [1], dtype: int32, compute: "max(live_tokens - padded_split, 0)"}
+  second_live: {shape: [1], dtype: int32, value: "max(live_tokens - padded_split, 0)"}
 readers:
   kernel: {reads: {ids: {rows: padded, fill: 3}}}
   stage: {reads: {hidden: {rows: padded, fill: 0}}}

@@ -73,7 +73,7 @@ def test_a_reader_of_a_range_without_zero_gets_its_least_value(
     tmp_path: Path, allowed: str, fill: str
 ) -> None:
     files = tiny(READERS, ("range: [0, 999]", f"range: {allowed}"))
-    files = {**files, SLOTS: files[SLOTS].replace("values: [0, 999]", "values: [-9, 999]")}
+    files = {**files, SLOTS: files[SLOTS].replace("range: [0, 999]", "range: [-9, 999]")}
     assert planned(tmp_path, files).tail("ids", "decode") == fill
 
 
@@ -127,7 +127,7 @@ def test_a_reader_of_other_modes_has_no_say(tmp_path: Path) -> None:
 
 
 def test_a_reader_at_a_step_without_padded_rows_has_no_say(tmp_path: Path) -> None:
-    rows = ("{step: prepare, when: replan,", "{step: prepare, rows: none,")
+    rows = ("{step: prepare, when: replan,", "{step: prepare, padded: false,")
     assert planned(tmp_path, tiny(RUNNER, rows)).tail("lengths", "decode") == "untouched"
 
 
@@ -184,12 +184,12 @@ CONTRADICTIONS: dict[str, Files] = {
         READERS, ("fill: 1", "fill: step * 160")
     ),
     "a fill of live rows is among the values of the slot": tiny(
-        SLOTS, ("values: [0, 2^31]", "values: [0, 4096]")
+        SLOTS, ("range: [0, 2^31]", "range: [0, 4096]")
     ),
     "a fill fits the dtype of the slot": {
         **tiny(READERS, ("fill: 1", "fill: 2")),
         SLOTS: TINY[SLOTS].replace(
-            "int32, source: batch.lengths, values: [0, 9999]", "bool, source: batch.lengths"
+            "int32, source: batch.lengths, range: [0, 9999]", "bool, source: batch.lengths"
         ),
     },
 }
@@ -211,7 +211,7 @@ def test_a_contradiction_of_several_modes_and_workers_is_told_once(tmp_path: Pat
 
 
 NEVER_TOGETHER = (
-    (SLOTS, "modes: [extend], values: [0, 2^31]", "modes: [extend], when: drafting"),
+    (SLOTS, "modes: [extend], range: [0, 2^31]", "modes: [extend], when: drafting"),
     (READERS, "    modes: [extend]\n", ""),
 )
 """The planner of extends plans decodes too, and its slot is there while drafting only."""

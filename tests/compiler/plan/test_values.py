@@ -22,7 +22,7 @@ from ullage.plan.intervals import Intervals
 from ullage.spec.model import Dtype
 from ullage.spec.reading import DTYPES
 
-LENGTHS = "dtype: int32, source: batch.lengths, values: [0, 9999]"
+LENGTHS = "dtype: int32, source: batch.lengths, range: [0, 9999]"
 
 
 def lengths(text: str, files: Files = TINY) -> Files:
@@ -31,23 +31,23 @@ def lengths(text: str, files: Files = TINY) -> Files:
 
 
 NARROW: dict[str, Files] = {
-    "a constant range fits the dtype": lengths("dtype: int8, values: [0, 128]"),
-    "a range fits the dtype for each configuration": lengths("dtype: uint8, values: [0, step * 4]"),
-    "the least value fits too": lengths("dtype: uint8, values: [0 - sink, 99]"),
+    "a constant range fits the dtype": lengths("dtype: int8, range: [0, 128]"),
+    "a range fits the dtype for each configuration": lengths("dtype: uint8, range: [0, step * 4]"),
+    "the least value fits too": lengths("dtype: uint8, range: [0 - sink, 99]"),
     "a range fits both dtypes": lengths(
-        "dtype: {compute: int64, host: int16}, values: [0, max_requests * step]"
+        "dtype: {accelerator: int64, cpu: int16}, range: [0, max_requests * step]"
     ),
-    "a float holds integers exactly": lengths("dtype: bfloat16, values: [0, 300]"),
+    "a float holds integers exactly": lengths("dtype: bfloat16, range: [0, 300]"),
     "a range of a guarded parameter is judged under the guard": lengths(
-        'dtype: uint8, values: [0, "width * step if drafting else 255"]'
+        'dtype: uint8, range: [0, "width * step if drafting else 255"]'
     ),
     "elements are counted in 63 bits": {
         **TINY,
         ENGINE: TINY[ENGINE].replace("range: [1, 64]", "range: [1, 2^48]"),
         SLOTS: TINY[SLOTS].replace("[3, tokens], dtype: int32", "[step, tokens], dtype: int32"),
     },
-    "a wider source states its values": lengths("dtype: int32, accepts: [int64]"),
-    "a fraction is not copied into integers": lengths("dtype: int64, accepts: [float32]"),
+    "a wider source states its values": lengths("dtype: int32, casts_from: [int64]"),
+    "a fraction is not copied into integers": lengths("dtype: int64, casts_from: [float32]"),
 }
 
 
@@ -64,32 +64,32 @@ def test_what_does_not_fit_is_an_error_with_a_counterexample(
 @pytest.mark.parametrize(
     "text",
     [
-        "dtype: uint8, values: [0, 255]",
-        "dtype: int16, values: [0, max_requests * 63]",
-        "dtype: int32, accepts: [int16, uint8, bool]",
-        "dtype: int32, values: [0, 9], accepts: [int64]",
-        "dtype: {compute: int32, host: int64}, values: [0, 2^31 - 1]",
-        "dtype: float32, accepts: [float16, bfloat16, int16]",
+        "dtype: uint8, range: [0, 255]",
+        "dtype: int16, range: [0, max_requests * 63]",
+        "dtype: int32, casts_from: [int16, uint8, bool]",
+        "dtype: int32, range: [0, 9], casts_from: [int64]",
+        "dtype: {accelerator: int32, cpu: int64}, range: [0, 2^31 - 1]",
+        "dtype: float32, casts_from: [float16, bfloat16, int16]",
     ],
 )
 def test_what_fits_passes(tmp_path: Path, text: str) -> None:
     assert planned(tmp_path, lengths(text)).problems == ""
 
 
-def test_a_host_slot_needs_to_fit_only_its_host_dtype(tmp_path: Path) -> None:
-    text = "device: host, dtype: {compute: int8, host: int32}, values: [0, 9999]"
+def test_a_host_slot_needs_to_fit_only_its_cpu_dtype(tmp_path: Path) -> None:
+    text = "device: host, dtype: {accelerator: int8, cpu: int32}, range: [0, 9999]"
     assert planned(tmp_path, lengths(text)).problems == ""
 
 
 def test_constraints_of_the_spec_count(tmp_path: Path) -> None:
     constraint = "constraints: [{that: step <= 63, else: small steps}]\n"
     files = {**TINY, ENGINE: TINY[ENGINE] + constraint}
-    text = "dtype: uint8, values: [0, step * 4]"
+    text = "dtype: uint8, range: [0, step * 4]"
     assert planned(tmp_path, lengths(text, files)).problems == ""
 
 
 def test_a_slot_may_refuse_the_configurations_that_overflow_it(tmp_path: Path) -> None:
-    text = "dtype: uint8, values: [0, step * 4], on_overflow: refuse_config"
+    text = "dtype: uint8, range: [0, step * 4], on_overflow: refuse_config"
     found = planned(tmp_path, lengths(text))
     assert found.problems == ""
     refusals = [(spell(that), reason, place.line) for that, reason, place in found.plan.refusals]
@@ -101,12 +101,12 @@ def test_a_slot_may_refuse_the_configurations_that_overflow_it(tmp_path: Path) -
 
 
 def test_a_slot_that_never_overflows_refuses_nothing(tmp_path: Path) -> None:
-    text = "dtype: int32, values: [0, step * 4], on_overflow: refuse_config"
+    text = "dtype: int32, range: [0, step * 4], on_overflow: refuse_config"
     assert planned(tmp_path, lengths(text)).plan.refusals == ()
 
 
 def test_a_guard_narrows_what_must_fit(tmp_path: Path) -> None:
-    text = "when: step <= 63, dtype: uint8, values: [0, step * 4]"
+    text = "when: step <= 63, dtype: uint8, range: [0, step * 4]"
     files = tiny("readers.yaml", ("lengths: {rows: padded, fill: 1}", "lengths: {rows: live}"))
     assert planned(tmp_path, lengths(text, files)).problems == ""
 

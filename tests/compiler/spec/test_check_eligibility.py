@@ -98,7 +98,7 @@ RULES: dict[str, Files] = {
         files=edited(EAGER, ("modes: all", "modes: [idle, extend]"), files=SLUICE),
     ),
     "what a runner takes whole it serves": edited(
-        GRAPH, ("fallback: eager", "takes_all: [extend]\nfallback: eager"), files=SLUICE
+        GRAPH, ("fallback: eager", "accepts_all: [extend]\nfallback: eager"), files=SLUICE
     ),
     "a fallback is a runner": edited(GRAPH, ("fallback: eager", "fallback: eagre"), files=SLUICE),
     "a runner that takes everything has no fallback": edited(

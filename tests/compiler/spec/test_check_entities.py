@@ -100,7 +100,7 @@ RULES_OF_BATCHES: dict[str, Files] = {
     "a computed slot has a shape that load sees": edited(
         SLOTS,
         ("token_count: {shape: [1],", "token_count: {shape: [sum_requests(length)],"),
-        ("compute: live_tokens,", "compute: live_tokens, modes: [decode],"),
+        ("value: live_tokens,", "value: live_tokens, modes: [decode],"),
     ),
     "a number that load sees is no tensor that a slot copies": edited(
         DECODE, ("seen_in: batch.size", "seen_in: batch.input_ids")
@@ -109,7 +109,7 @@ RULES_OF_BATCHES: dict[str, Files] = {
         DECODE, ("range: [1, max_requests]", "range: [5, 3]")
     ),
     "the ends of constant values stand in order": edited(
-        SLOTS, ("values: [0, 2^31 - 1]}\n  lengths", "values: [5, 3]}\n  lengths")
+        SLOTS, ("range: [0, 2^31 - 1]}\n  lengths", "range: [5, 3]}\n  lengths")
     ),
     "a maximum over ranks needs a collective": edited(
         TRANSFORMS, ("    collective: {op: all_gather_max, group: dp}\n", "")
@@ -142,19 +142,19 @@ RULES_OF_RUNNERS: dict[str, Files] = {
         SLOTS, ("shape: [tokens], dtype: int64", "shape: [sync], dtype: int64")
     ),
     "both ends of a slot's values are in one unit": edited(
-        SLOTS, ("values: [0, 2^31 - 1]}\n  lengths", "values: [context, max_requests]}\n  lengths")
+        SLOTS, ("range: [0, 2^31 - 1]}\n  lengths", "range: [context, max_requests]}\n  lengths")
     ),
     "a slot is loaded in modes or families": edited(
         SLOTS, ("source: batch.indices, modes: [decode]", "source: batch.indices, modes: [decod]")
     ),
     "a computed slot sees live and padded extents": edited(
-        SLOTS, ("compute: live_tokens", "compute: live_token")
+        SLOTS, ("value: live_tokens", "value: live_token")
     ),
     "a computed slot does not see an axis as such": edited(
-        SLOTS, ("compute: live_tokens", "compute: tokens")
+        SLOTS, ("value: live_tokens", "value: tokens")
     ),
     "a computed slot is a number or a truth value": edited(
-        SLOTS, ("compute: live_tokens", "compute: widths")
+        SLOTS, ("value: live_tokens", "value: widths")
     ),
     "a fill does not see an axis as such": edited(
         SLOTS, ("lengths: {rows: padded, fill: 1}", "lengths: {rows: padded, fill: requests}")
@@ -187,7 +187,7 @@ RULES_OF_RUNNERS: dict[str, Files] = {
         EAGER, ("{step: forward, gives: hidden", "{step: forward, modes: [decode], gives: hidden")
     ),
     "a value is given with and without padded rows": edited(
-        EAGER, ("{step: forward, gives: hidden", "{step: forward, rows: some, gives: hidden")
+        EAGER, ("{step: forward, gives: hidden", "{step: forward, padded: true, gives: hidden")
     ),
     "a step that is called twice takes and gives the same": edited(
         EAGER,

@@ -10,14 +10,14 @@ from support.specs import Files, edited, problems_of, resolved
 from ullage.expr.spell import spell
 
 GROUPS = """\
-groups:
+slot_groups:
   tables:
     doc: what the plan prepares
     when: sync
     modes: [decode]
     written_by: [plan, plan_elsewhere]
     slots:
-      offsets: {shape: [requests + one_request], dtype: int32, values: [0, pool_tokens]}
+      offsets: {shape: [requests + one_request], dtype: int32, range: [0, pool_tokens]}
       parts: {shape: [requests], dtype: int8, when: tp_size > 1, modes: [decode, idle]}
       marks: {shape: [requests], dtype: int8, source: batch.marks}
 """
@@ -68,7 +68,7 @@ def test_a_single_slot_of_a_group_can_be_named(tmp_path: Path) -> None:
             with_groups(GROUPS.replace("  tables:", "  input_ids:"), "[lengths]"),
             "group 'input_ids' has the name of another slot or group",
         ),
-        (with_groups("groups:\n  tables: {when: sync}\n"), "lacks the key 'slots'"),
+        (with_groups("slot_groups:\n  tables: {when: sync}\n"), "lacks the key 'slots'"),
         (
             with_groups(GROUPS.replace("[plan, plan_elsewhere]", "[]")),
             "'written_by' of slot 'offsets' is an empty list",

@@ -25,7 +25,7 @@ SECTION_OF = {
     "Constraints": "constraints",
     "Transforms": "transforms",
     "Slots": "slots",
-    "Groups": "groups",
+    "Slot groups": "slot_groups",
     "Readers": "readers",
     "Wrappers": "wrappers",
     "Concurrent": "concurrent",
@@ -37,7 +37,7 @@ parameters:
   chunked_prefill_size: {type: int, range: [1, 4096], unit: tokens, default: 64}
   context_length: {type: int, range: [1, 4096], unit: tokens, default: 512}
   vocab_size: {type: int, range: [2, 2^20], default: 32000}
-  speculative_algorithm: {type: enum, values: [none, eagle, dflash], default: none}
+  speculative_algorithm: {type: enum, choices: [none, eagle, dflash], default: none}
   speculative_num_draft_tokens:
     {type: int, range: [1, 64], unit: tokens/requests, when: speculative, default: 4}
   dllm: {type: bool, default: false}
@@ -72,11 +72,11 @@ transforms:
     let: {padded: "align_up(align_up(tokens, attn_tp_size), cp_align)"}
     tokens: max_ranks(padded)
 slots:
-  input_ids: {shape: [tokens], dtype: int64, source: batch.input_ids, values: [0, vocab_size - 1]}
+  input_ids: {shape: [tokens], dtype: int64, source: batch.input_ids, range: [0, vocab_size - 1]}
   extend_start_loc:
-    {shape: [requests], dtype: int64, source: batch.extend_start_loc, values: [0, 2^31]}
+    {shape: [requests], dtype: int64, source: batch.extend_start_loc, range: [0, 2^31]}
   layer_lengths:
-    {shape: [2, requests], dtype: int32, values: [0, 2^31 - 1], modes: [decoding],
+    {shape: [2, requests], dtype: int32, range: [0, 2^31 - 1], modes: [decoding],
      written_by: [plan_attention, replay]}
 readers:
   rotary: {reads: {input_ids: {rows: padded, range: [0, vocab_size - 1]}}}
@@ -118,7 +118,7 @@ accepts: [tokens <= 32]
 fallback: eager
 steps: [{do: load}, {step: replay}]
 """
-MORE_FORMULAS = "audit: more\nsource: the reference\nformulas:\n"
+MORE_FORMULAS = "audit: more\nquoted_from: the reference\nformulas:\n"
 
 
 def blocks() -> list[tuple[str, str]]:

@@ -35,13 +35,22 @@ RULES: dict[str, Files] = {
         EAGER, ("runner: eager\n", "")
     ),
     "a file about an audit names it": edited(STATED, ("audit: stated\n", "")),
-    "an audit states something": with_file("z.yaml", "audit: none\nsource: x\nformulas: []\n"),
+    "an audit states something": with_file("z.yaml", "audit: none\nquoted_from: x\nformulas: []\n"),
     "a concurrent group names runners": with_file("z.yaml", "concurrent: [{runners: []}]\n"),
     "a source is a field of the batch": edited(DECODE, ("batch.size", "other.size")),
     "a source begins with the batch": edited(DECODE, ("batch.size", "bsz")),
     "a source is a part of the batch": edited(DECODE, ("batch.size", "batch")),
     "an operation is one of the known ones": edited(TRANSFORMS, ("op: all_gather_max", "op: most")),
     "a misspelt key gets the nearest known one": edited(DECODE, ("pipeline:", "pipelin:")),
+    "a key that has another name now gets that one": edited(
+        SLOTS,
+        ("casts_from: [int64]", "accepts: [int64]"),
+        ("value: live_tokens", "compute: live_tokens"),
+        ("{accelerator: int32, cpu: int64}", "{compute: int32, host: int64}"),
+        files=edited(
+            STATED, ("quoted_from:", "source:"), files=edited(ENGINE, ("choices: [", "values: ["))
+        ),
+    ),
     "a range has two ends": edited(ENGINE, ("range: [1, 512]", "range: [512]")),
     "a range is a list": edited(ENGINE, ("range: [1, 512]", "range: 512")),
     "an expression that does not parse is shown at its place": edited(
@@ -54,7 +63,7 @@ RULES: dict[str, Files] = {
         ENGINE, ("{type: int, range: [1, 64], default: 1}", "{type: int}")
     ),
     "an enum has values": edited(
-        ENGINE, ("{type: enum, values: [none, chain, tree], default: none}", "{type: enum}")
+        ENGINE, ("{type: enum, choices: [none, chain, tree], default: none}", "{type: enum}")
     ),
     "a key belongs to the type of its parameter": edited(
         ENGINE, ("sync: {type: bool,", "sync: {type: bool, range: [0, 1],")
@@ -71,16 +80,16 @@ RULES: dict[str, Files] = {
         SLOTS, ("source: batch.input_ids", "source: 'batch.input_ids[0]'")
     ),
     "a slot is copied or computed, not both": edited(
-        SLOTS, ("compute: live_tokens", "compute: live_tokens, source: batch.n")
+        SLOTS, ("value: live_tokens", "value: live_tokens, source: batch.n")
     ),
     "something writes every slot": edited(SLOTS, ("source: batch.input_ids, ", "")),
     "what is about sources says nothing about a computed slot": edited(
-        SLOTS, ("compute: live_tokens", "compute: live_tokens, optional: true")
+        SLOTS, ("value: live_tokens", "value: live_tokens, optional: true")
     ),
     "a dtype is one of the known ones": edited(
         SLOTS, ("dtype: int64, source: batch.input_ids", "dtype: int46, source: batch.input_ids")
     ),
-    "dtypes by device name both devices": edited(SLOTS, ("host: int64", "hots: int64")),
+    "dtypes by device name both devices": edited(SLOTS, ("cpu: int64", "gpu: int64")),
     "an empty list of modes is not taken for all": edited(
         SLOTS, ("source: batch.indices, modes: [decode]", "source: batch.indices, modes: []")
     ),

@@ -153,10 +153,10 @@ def test_live_variables_keep_their_sources(mini: ResolvedSpec) -> None:
 
 def test_a_slot_says_its_dtypes_by_device(mini: ResolvedSpec) -> None:
     lengths = next(slot for slot in mini.spec.slots if slot.name == "lengths")
-    assert (lengths.dtype, lengths.host_dtype, lengths.accepts) == ("int32", "int64", ("int64",))
+    assert (lengths.dtype, lengths.cpu_dtype, lengths.casts_from) == ("int32", "int64", ("int64",))
     assert (lengths.optional, lengths.device, lengths.modes) == (True, "compute", ("decode",))
     count = mini.spec.slots[-1]
-    assert (count.source, count.compute) == (None, Name("live_tokens"))
+    assert (count.source, count.value) == (None, Name("live_tokens"))
 
 
 def test_steps_nest_in_groups(mini: ResolvedSpec) -> None:

@@ -61,17 +61,17 @@ GUARDED = edited(
     ("- {do: load}", "- {do: load, doc: before everything else}"),
     files=_WITH_FORMULAS,
 )
-_WITH_LIVE_VALUES = edited(
+_WITH_LIVE_RANGE = edited(
     "slots.yaml",
-    ("values: [0, 99]}", "values: [0, 99], live_values: [1, 98]}"),
-    ("fill: 1}", "fill: 1, writes: true}"),
+    ("input_ids, range: [0, 99]}", "input_ids, range: [0, 99], live_range: [1, 98]}"),
+    ("fill: 1}", "fill: 1, scatters: true}"),
     files=SLUICE,
 )
 _CAPTURES = "captures: {decode: [idle], idle: [decode]}\nlimits: {requests: max(captured)}\n"
 WITH_ANOTHER_FALLBACK = edited(
     "runners/decode_graph.yaml",
     ("fallback: eager", f"{_CAPTURES}fallback: plain"),
-    files=edited("runners/eager.yaml", ("runner: eager", "runner: plain"), files=_WITH_LIVE_VALUES),
+    files=edited("runners/eager.yaml", ("runner: eager", "runner: plain"), files=_WITH_LIVE_RANGE),
 )
 _HALVES = small(
     *(

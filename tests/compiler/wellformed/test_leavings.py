@@ -28,11 +28,11 @@ def said(folder: Path, *changes: tuple[str, str]) -> str:
 
 
 def test_a_slot_that_another_runner_reads_is_kept(tmp_path: Path) -> None:
-    assert said(tmp_path, ("written_by: run, kept: true, ", "written_by: run, ")) == (
-        "mini/slots.yaml:24:7: error[U614]: reader 'chooser' reads what runner 'plain' left in "
+    assert said(tmp_path, ("written_by: run, lifetime: runner, ", "written_by: run, ")) == (
+        "mini/slots.yaml:25:7: error[U614]: reader 'chooser' reads what runner 'plain' left in "
         "'scores', but the runners share storage: a load of 'second' may overwrite it before\n"
         "     |\n"
-        "  24 |       scores: {rows: live, from: plain}\n"
+        "  25 |       scores: {rows: live, from: plain}\n"
         "     |       ^^^^^^\n"
         "  mini/slots.yaml:3:3: the slot\n"
         "    |\n"
@@ -42,7 +42,7 @@ def test_a_slot_that_another_runner_reads_is_kept(tmp_path: Path) -> None:
         "    |\n"
         "  7 |   - {step: choose, readers: [chooser]}\n"
         "    |            ^^^^^^\n"
-        "  hint: say 'kept: true' of the slot, which gives it storage of its own\n"
+        "  hint: say 'lifetime: runner' of the slot, which gives it storage of its own\n"
         "  see: ullage error U614\n"
     )
 

@@ -286,7 +286,7 @@ def test_an_error_shows_an_example_and_where_it_is(tmp_path: Path) -> None:
 
 def test_an_example_has_no_names_but_the_author_s(tmp_path: Path) -> None:
     workers = ("target: {doc: served}", "draft: {when: on, doc: proposes}")
-    kinds = "kind: {type: enum, values: [plain, odd]}"
+    kinds = "kind: {type: enum, choices: [plain, odd]}"
     own = "wide: {type: int, range: [0, 8], per: worker}"
     mode = mode_text(
         live=ROWS | {"length": "per requests: 0; cap"},

@@ -40,6 +40,6 @@ def test_a_range_over_other_live_variables_may_be_empty_for_some_of_them(tmp_pat
 
 
 def test_the_values_of_a_slot_are_in_order(tmp_path: Path) -> None:
-    slot = "ids: {shape: [requests], dtype: int64, source: batch.ids, values: [cap, least]}"
+    slot = "ids: {shape: [requests], dtype: int64, source: batch.ids, range: [cap, least]}"
     found = said(tmp_path, "1; cap", slots=(slot,))
     assert "error[U314]: the range of the values of slot 'ids' can be empty" in found

@@ -118,7 +118,7 @@ def test_none_of_several_steps_is_named_for_a_runner_that_has_another(
     ("keys", "expected"),
     [
         ("source: batch.x, written_by: forward", "has both 'source' and 'written_by'"),
-        ("compute: 3, written_by: forward", "has both 'compute' and 'written_by'"),
+        ("value: 3, written_by: forward", "has both 'value' and 'written_by'"),
         ("written_by: forward, optional: true", "has no source, so 'optional' says nothing"),
         ("written_by: {rows: live}", "lacks the key 'step'"),
         ("written_by: {step: forward, rows: all}", "expected one of live, padded"),

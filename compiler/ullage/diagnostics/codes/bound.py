@@ -61,4 +61,21 @@ CODES: Final = (
         "ranks: dp_size - 1",
         "Count the own rank, or raise the lower end of the range that the number follows from.",
     ),
+    Code(
+        "U411",
+        "fewer rows than a batch brings",
+        "What a pipeline does to a batch is padding: along each axis it ends with at least the "
+        "rows that the sources hold, for load has to put them somewhere.",
+        "shard: {tokens: tokens // tp_size * tp_size}",
+        "Round up, refuse such batches by 'where' or 'accepts', or count the part by an axis of "
+        "its own, with 'begins_as'.",
+    ),
+    Code(
+        "U412",
+        "rows that padding may lose",
+        "It is neither proved that a pipeline keeps the rows of every batch, nor was a round found "
+        "in which it does not. Load refuses a batch of which it would lose some.",
+        "tokens: min_share if sum_ranks(tokens) > limit else tokens",
+        "Write it so that each arm keeps the rows: max(tokens, …).",
+    ),
 )

@@ -63,7 +63,7 @@ CODES: Final = (
         "dtype of a source",
         "The source is no dense tensor, or the slot does not accept its dtype.",
         "a float32 source of an int64 slot",
-        "Convert the source, or list its dtype under 'accepts' if the values fit.",
+        "Convert the source, or list its dtype under 'casts_from' if the values fit.",
     ),
     Code(
         "U715",

@@ -26,7 +26,7 @@ CODES: Final = (
         "U603",
         "dtype too narrow",
         "Some legal configuration gives the slot values that its dtype cannot hold.",
-        "dtype: int32, values: [0, 2^33]",
+        "dtype: int32, range: [0, 2^33]",
         "Widen the dtype, or say on_overflow: refuse_config.",
     ),
     Code(
@@ -40,7 +40,7 @@ CODES: Final = (
         "U606",
         "narrowing copy",
         "The source's dtype holds values that the slot's dtype does not.",
-        "dtype: int32, accepts: [int64]",
+        "dtype: int32, casts_from: [int64]",
         "Bound the values so that they fit, or widen the slot.",
     ),
     Code(
@@ -104,8 +104,8 @@ CODES: Final = (
         "lost before it is read",
         "A reader reads what another runner has left in a slot, but runners that take turns lie "
         "at the same addresses: what one of them loads, the other one loses.",
-        "sampler: {reads: {logits: {rows: live, from: verify}}}   # and logits are not kept",
-        "Say 'kept: true' of the slot, so that it shares storage with nothing.",
+        "sampler: {reads: {logits: {rows: live, from: verify}}}   # without a lifetime of logits",
+        "Say 'lifetime: runner' of the slot, so that it shares storage with nothing.",
     ),
     Code(
         "U615",
@@ -113,8 +113,8 @@ CODES: Final = (
         "A reader stores into the place that each row of an index slot names, padded rows "
         "included. Where these can name a place of a live row, padding overwrites what a request "
         "keeps there.",
-        "live_values: [0, 99]   # and reads: {places: {rows: padded, fill: 0, writes: true}}",
-        "Reserve a place for padding: fill with it, and leave it out of the slot's 'live_values'.",
+        "live_range: [0, 99]   # and reads: {places: {rows: padded, fill: 0, scatters: true}}",
+        "Reserve a place for padding: fill with it, and leave it out of the slot's 'live_range'.",
     ),
     Code(
         "U616",

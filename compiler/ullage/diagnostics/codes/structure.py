@@ -96,7 +96,7 @@ CODES: Final = (
         "U213",
         "keys do not go together",
         "Two keys say opposite or overlapping things, or one needs what another does not give.",
-        "slot: {source: batch.positions, compute: live_tokens}",
+        "slot: {source: batch.positions, value: live_tokens}",
         "Keep one of the two, or add the one that is needed.",
     ),
     Code(
