@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from ullage.diagnostics.diagnostic import Related
+from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.kinds import BoolKind, IntKind
 from ullage.expr.spell import spell
 from ullage.expr.tree import Call, Expr, Name, children, free_names
 from ullage.spec import problems
 from ullage.spec.definitions import Globals
-from ullage.spec.model import Runner, Spec
+from ullage.spec.model import Runner, Slot, Spec
 from ullage.spec.references import report_unknown
 from ullage.spec.scope import ANY_INTEGER, Expressions, Scope, kind_name
 from ullage.spec.steps import modes_named
@@ -124,40 +124,42 @@ def _check_together(
 ) -> None:
     """Some runner has all slots, and loads them in one of its modes."""
     slots = {slot.name: slot for slot in spec.slots}
-    uses = [each for each in wrapper.slot_values if each.slot in slots]
-    if not uses or not runners:
-        return
-    names = dict.fromkeys(each.slot for each in uses)
-    lacking = {
-        runner.name: [name for name in names if name not in runner.slots] for runner in runners
-    }
-    having = [runner for runner in runners if not lacking[runner.name]]
-    if not having:
-        nearest = min(lacking, key=lambda name: len(lacking[name]))
-        first = lacking[nearest][0]
-        use = next(each for each in uses if each.slot == first)
-        message = f"no runner has all slots of wrapper '{wrapper.name}'"
-        hint = f"{nearest} has all but {', '.join(lacking[nearest])}"
-        related: Related = ((slots[first].place, "the slot"),)
-    elif not any(_loads(runner, names, spec) for runner in having):
-        use = uses[-1]
-        message = (
-            f"no mode of {' or '.join(each.name for each in having)} loads all slots of "
-            f"wrapper '{wrapper.name}'"
-        )
+    used = [slots[each.slot] for each in wrapper.slot_values if each.slot in slots]
+    having = [runner for runner in runners if all(slot.name in runner.slots for slot in used)]
+    if runners and not having:
+        _report_missing(wrapper, used, runners, expressions.collector)
+    elif having and not any(_loads(runner, used, spec) for runner in having):
+        names = " or ".join(runner.name for runner in having)
+        message = f"no mode of {names} loads all slots of wrapper '{wrapper.name}'"
         hint = "look at the 'modes' of its slots"
-        related = tuple((slots[name].place, "one of them") for name in names if slots[name].modes)
-    else:
-        return
-    expressions.collector.error(
-        problems.NOT_TOGETHER, message, use.place, hint=hint, related=related
-    )
+        related = tuple((slot.place, "one of them") for slot in used if slot.modes)
+        place = wrapper.place
+        expressions.collector.error(
+            problems.NOT_TOGETHER, message, place, hint=hint, related=related
+        )
 
 
-def _loads(runner: Runner, names: dict[str, None], spec: Spec) -> bool:
+def _report_missing(
+    wrapper: Wrapper, used: list[Slot], runners: tuple[Runner, ...], collector: Collector
+) -> None:
+    """The runner that comes nearest, and at its first use a slot that this one lacks."""
+    lacking = {
+        runner.name: [slot for slot in used if slot.name not in runner.slots] for runner in runners
+    }
+    nearest = min(lacking, key=lambda name: len(lacking[name]))
+    first = lacking[nearest][0]
+    use = next(each for each in wrapper.slot_values if each.slot == first.name)
+    message = f"no runner has all slots of wrapper '{wrapper.name}'"
+    hint = f"{nearest} has all but {', '.join(slot.name for slot in lacking[nearest])}"
+    related = ((first.place, "the slot"),)
+    collector.error(problems.NOT_TOGETHER, message, use.place, hint=hint, related=related)
+
+
+def _loads(runner: Runner, used: list[Slot], spec: Spec) -> bool:
+    """Whether the runner serves a mode in which it loads all of these slots."""
     modes = set(runner.modes)
-    for slot in spec.slots:
-        if slot.name in names and slot.modes:
+    for slot in used:
+        if slot.modes:
             modes &= {mode.name for mode in modes_named(spec.modes, slot.modes)}
     return bool(modes)
 
