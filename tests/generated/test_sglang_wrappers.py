@@ -60,7 +60,7 @@ def flashinfer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def config_of(**more: object) -> Config:
     if "attention_backend" not in more:
-        more |= {"attention_backend": "flashinfer", "flashinfer_workspace_bytes": 64}
+        more |= {"attention_backend": "flashinfer"}
     return Config.from_arguments(
         {
             "max_running_requests": 6,
@@ -70,6 +70,8 @@ def config_of(**more: object) -> Config:
             "enable_decode_graph": True,
             "capture_requests": [4, 6],
             "attention_heads": 5,
+            "value_head_size": 3,
+            "multiprocessors": 5,
             **more,
         }
     )
@@ -118,7 +120,7 @@ def test_a_graph_decodes_over_the_padded_rows_of_its_batch() -> None:
     assert view(arguments["paged_kv_last_page_len_buffer"])[1] == (4,)
     indices = batch.flashinfer_kv_indices
     assert view(arguments["paged_kv_indices_buffer"]) == view(indices.view(-1))
-    assert view(arguments["float_workspace_buffer"]) == view(batch.flashinfer_workspace)
+    assert view(arguments["float_workspace_buffer"]) == view(batch.flashinfer_graph_workspace)
 
 
 def test_a_plan_has_the_heads_of_the_configuration() -> None:
@@ -129,7 +131,6 @@ def test_a_plan_has_the_heads_of_the_configuration() -> None:
         indptr=indptr,
         indices=indptr,
         last_page_len=indptr,
-        num_kv_heads=2,
         head_dim=64,
         page_size=1,
         q_data_type=torch.bfloat16,
@@ -191,17 +192,20 @@ def test_without_a_graph_there_is_only_room_to_work_in() -> None:
     batch = EagerTargetRunner(config, SingleRank(), device="cpu").load(live(Mode.DECODE, 3))
     arguments = made(FlashinferDecode(batch, config, use_tensor_cores=False))
     assert arguments.keys() == {"float_workspace_buffer", "use_tensor_cores"}
-    assert view(arguments["float_workspace_buffer"])[1] == (config.flashinfer_workspace_bytes,)
+    blocks, outputs = 2 * 5 // 5, 5 * 128 * (3 + 1) * 4
+    assert view(arguments["float_workspace_buffer"])[1] == (blocks * outputs,)
 
 
-def test_latent_attention_works_in_what_the_engine_gives() -> None:
+def test_latent_attention_works_in_a_slot_of_its_own_with_a_graph_and_without() -> None:
     config = config_of(attention_backend="flashinfer_mla")
-    room = torch.zeros(16, dtype=torch.uint8)
-    assert made(FlashinferMla(config, float_workspace_buffer=room)) == {
-        "float_workspace_buffer": room
-    }
+    room = (2 * 5 * 64 * (2 * 512 + 4),)
+    eager = EagerTargetRunner(config, SingleRank(), device="cpu").load(live(Mode.DECODE, 3))
+    arguments = made(FlashinferMla(eager, config))
+    assert view(arguments.pop("float_workspace_buffer"))[1] == room
+    assert arguments == {"backend": "fa2"}
     batch = decoding(config)
-    arguments = made(FlashinferGraphMla(batch, config, float_workspace_buffer=room))
+    arguments = made(FlashinferGraphMla(batch, config))
     assert view(arguments["kv_len_arr"]) == view(batch.mla_kv_lens)
+    assert view(arguments["float_workspace_buffer"])[1] == room
     with pytest.raises(WrapperError, match=r"U741: Wrapper flashinfer_graph_decode .*flashinfer"):
         FlashinferGraphDecode(batch, config, use_tensor_cores=False)

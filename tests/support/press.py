@@ -71,6 +71,7 @@ wrappers:
       narrow: heads < 4
       rounds: upper(length)
       number: 3
+      layout: {text: 'heads "first"'}
     plan:
       heads: heads
       batch: {given: tensor}
@@ -89,6 +90,7 @@ wrappers:
       offsets: {slot: layer_offsets, at: layer}
       table: {slot: layer_table, at: layer, flat: true}
       config: {given: tensors}
+      layout: {text: NHD}
     plan:
       offsets: {slot: layer_offsets, at: layer}
       marks: {slot: marks}

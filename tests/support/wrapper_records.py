@@ -16,6 +16,7 @@ from ullage.spec.wrappers import (
     GivenValue,
     RunArgument,
     SlotValue,
+    TextValue,
     Wrapper,
     WrapperArgument,
 )
@@ -56,6 +57,7 @@ def _arguments(
         st.builds(SlotValue, names(), _place, at, st.booleans()),
         st.builds(GivenValue, _kinds(), _place),
         st.builds(FormulaValue, formulas),
+        st.builds(TextValue, texts()),
     )
     arguments = st.builds(WrapperArgument, names(), values, _place)
     return st.lists(arguments, max_size=3, unique_by=lambda found: found.name).map(tuple)

@@ -621,7 +621,7 @@ class Config:
         sliding_window: int = 0,
         attention_heads: int = 32,
         value_head_size: int = 128,
-        key_heads: int = 8,
+        key_heads: int | None = None,
         multiprocessors: int = 132,
         flashinfer_workspace_bytes: int = 402653184,
         triton_kv_splits: int | None = None,
@@ -857,6 +857,9 @@ class Config:
                 if speculative_algorithm != SpeculativeAlgorithm.NONE
                 else 0
             )
+        # specs/sglang/engine.yaml:245
+        if key_heads is None:
+            key_heads = attention_heads
         # specs/sglang/engine.yaml:250
         if triton_kv_splits is None and (attention_backend == AttentionBackend.TRITON):
             triton_kv_splits = 8

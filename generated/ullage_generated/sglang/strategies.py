@@ -432,6 +432,7 @@ def _small_values(span: int) -> Mapping[str, tuple[object, ...]]:
         "request_table_extra": (2, min(1048576, 0 + span), 0),
         "attention_heads": (3, min(1024, 1 + span), 1),
         "value_head_size": (3, min(4096, 1 + span), 1),
+        "key_heads": (3, min(1024, 1 + span), 1),
         "multiprocessors": (3, min(1024, 1 + span), 1),
         "flashinfer_workspace_bytes": (3, min(17179869184, 1 + span), 1),
         "mla_latent_size": (3, min(4096, 1 + span), 1),

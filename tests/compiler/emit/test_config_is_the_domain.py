@@ -36,7 +36,7 @@ def sglang_domain() -> tuple[ResolvedSpec, Domain]:
 def codes(resolved: ResolvedSpec, given_values: Mapping[str, object]) -> dict[str, Value]:
     """Values as the expression language has them: enums by code, None left out."""
     values: dict[str, Value] = {}
-    enums = {each.name: each.values for each in resolved.spec.parameters if each.values}
+    enums = {each.name: each.choices for each in resolved.spec.parameters if each.choices}
     for name, value in given_values.items():
         if isinstance(value, str):
             values[name] = enums[name].index(value)
