@@ -7760,22 +7760,22 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of adaptive_verify, decode, dllm_extend, idle, target_verify."""
-        # specs/sglang/runners/decode_graph.yaml:82
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/decode_graph.yaml:83
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/decode_graph.yaml:84
         engine.plan_replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:88
+        # specs/sglang/runners/decode_graph.yaml:89
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:89
+            # specs/sglang/runners/decode_graph.yaml:90
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:92
+        # specs/sglang/runners/decode_graph.yaml:93
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:92",
+            place="specs/sglang/runners/decode_graph.yaml:93",
         )
         return output
 
@@ -7783,23 +7783,23 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture."""
-        # specs/sglang/runners/decode_graph.yaml:82
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/decode_graph.yaml:83
-        engine.plan_replay(batch)
+        batch = self.load(live, pad=pad)
         # specs/sglang/runners/decode_graph.yaml:84
+        engine.plan_replay(batch)
+        # specs/sglang/runners/decode_graph.yaml:85
         engine.capture(batch)
-        # specs/sglang/runners/decode_graph.yaml:88
+        # specs/sglang/runners/decode_graph.yaml:89
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:89
+            # specs/sglang/runners/decode_graph.yaml:90
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:92
+        # specs/sglang/runners/decode_graph.yaml:93
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:92",
+            place="specs/sglang/runners/decode_graph.yaml:93",
         )
         return output

@@ -1930,24 +1930,24 @@ class DflashGraphDraftRunner:
         self, live: LiveBatch, engine: DflashGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture_block."""
-        # specs/sglang/runners/dflash_graph.yaml:56
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/dflash_graph.yaml:57
-        engine.plan_block(batch)
+        batch = self.load(live, pad=pad)
         # specs/sglang/runners/dflash_graph.yaml:58
+        engine.plan_block(batch)
+        # specs/sglang/runners/dflash_graph.yaml:59
         engine.capture_block(batch)
-        # specs/sglang/runners/dflash_graph.yaml:62
+        # specs/sglang/runners/dflash_graph.yaml:63
         with engine.timer(batch):
-            # specs/sglang/runners/dflash_graph.yaml:63
+            # specs/sglang/runners/dflash_graph.yaml:64
             output = engine.replay_block(batch)
-        # specs/sglang/runners/dflash_graph.yaml:66
+        # specs/sglang/runners/dflash_graph.yaml:67
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/dflash_graph.yaml:66",
+            place="specs/sglang/runners/dflash_graph.yaml:67",
         )
         return output
 
@@ -1955,21 +1955,21 @@ class DflashGraphDraftRunner:
         self, live: LiveBatch, engine: DflashGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of dflash_draft."""
-        # specs/sglang/runners/dflash_graph.yaml:56
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/dflash_graph.yaml:57
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/dflash_graph.yaml:58
         engine.plan_block(batch)
-        # specs/sglang/runners/dflash_graph.yaml:62
+        # specs/sglang/runners/dflash_graph.yaml:63
         with engine.timer(batch):
-            # specs/sglang/runners/dflash_graph.yaml:63
+            # specs/sglang/runners/dflash_graph.yaml:64
             output = engine.replay_block(batch)
-        # specs/sglang/runners/dflash_graph.yaml:66
+        # specs/sglang/runners/dflash_graph.yaml:67
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/dflash_graph.yaml:66",
+            place="specs/sglang/runners/dflash_graph.yaml:67",
         )
         return output

@@ -1492,24 +1492,24 @@ class DraftGraphDraftRunner:
         self, live: LiveBatch, engine: DraftGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture_draft."""
-        # specs/sglang/runners/draft_graph.yaml:53
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/draft_graph.yaml:54
-        engine.plan_draft(batch)
+        batch = self.load(live, pad=pad)
         # specs/sglang/runners/draft_graph.yaml:55
+        engine.plan_draft(batch)
+        # specs/sglang/runners/draft_graph.yaml:56
         engine.capture_draft(batch)
-        # specs/sglang/runners/draft_graph.yaml:59
+        # specs/sglang/runners/draft_graph.yaml:60
         with engine.timer(batch):
-            # specs/sglang/runners/draft_graph.yaml:60
+            # specs/sglang/runners/draft_graph.yaml:61
             output = engine.replay_draft(batch)
-        # specs/sglang/runners/draft_graph.yaml:63
+        # specs/sglang/runners/draft_graph.yaml:64
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/draft_graph.yaml:63",
+            place="specs/sglang/runners/draft_graph.yaml:64",
         )
         return output
 
@@ -1517,21 +1517,21 @@ class DraftGraphDraftRunner:
         self, live: LiveBatch, engine: DraftGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of eagle_draft, idle_in_draft."""
-        # specs/sglang/runners/draft_graph.yaml:53
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/draft_graph.yaml:54
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/draft_graph.yaml:55
         engine.plan_draft(batch)
-        # specs/sglang/runners/draft_graph.yaml:59
+        # specs/sglang/runners/draft_graph.yaml:60
         with engine.timer(batch):
-            # specs/sglang/runners/draft_graph.yaml:60
+            # specs/sglang/runners/draft_graph.yaml:61
             output = engine.replay_draft(batch)
-        # specs/sglang/runners/draft_graph.yaml:63
+        # specs/sglang/runners/draft_graph.yaml:64
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/draft_graph.yaml:63",
+            place="specs/sglang/runners/draft_graph.yaml:64",
         )
         return output
