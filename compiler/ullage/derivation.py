@@ -9,6 +9,7 @@ from ullage.analysis import Derived
 from ullage.audit.wellformed import check_audits
 from ullage.bound.problem import Constraint, Problem
 from ullage.bound.specialise import specialise
+from ullage.configuration.defaults import check_defaults
 from ullage.diagnostics.diagnostic import Collector
 from ullage.memory import Memory
 from ullage.plan.layout import plan
@@ -40,6 +41,7 @@ def derivation(
         check_problem(resolved, problem, apart, collector)
         if not collector.has_errors:
             check_paddings(resolved, problem, apart, collector)
+            check_defaults(resolved, problem.domain, collector)
         check_audits(resolved, problem, apart, collector)
         collector.raise_if_errors()
 

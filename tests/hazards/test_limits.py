@@ -117,3 +117,19 @@ def test_a_list_that_is_filtered_by_the_rows_stays_within_them(tmp_path: Path) -
     filtered = _CAPTURE.replace("max(sizes)", "max(fitting)")
     files = limited("{requests: rows}", {"capture.yaml": filtered})
     assert refusal(tmp_path, files).text == ""
+
+
+def test_a_list_that_no_limit_bounds_is_told(tmp_path: Path) -> None:
+    unstated = _GRAPH.replace("limits: {requests: rows}\n", "")
+    graph = unstated.replace("modes: [decode]", "modes: [decode, capture]\naccepts_all: [capture]")
+    files = {
+        ENGINE: _ENGINE,
+        DECODE: _UNPADDED,
+        "capture.yaml": _CAPTURE,
+        "graph.yaml": graph,
+        "bucket.yaml": _BUCKET,
+    }
+    files[EAGER] = LEAST[EAGER].replace("modes: all", "modes: [decode]")
+    (warning,) = analysed(tmp_path, spec(_IDS, files)).warnings
+    assert warning.code == "U627"
+    assert "makes room for requests by the list 'sizes'" in warning.message

@@ -39,21 +39,21 @@ HAZARDS = {
         {"rows: padded": "rows: padded, fill: 1"},
     ),
     "a padded read is of a slot that the runner does not load": Hazard(
-        "U602",
+        "U623",
         "starts",
         ("forward", "starts"),
         spec(_LENGTHS, {EAGER: LEAST[EAGER].replace("slots: all", "slots: [seq_lens]")}),
         {"slots: [seq_lens]": "slots: [seq_lens, starts]"},
     ),
     "a padded read is of a slot that the mode does not load": Hazard(
-        "U602",
+        "U623",
         "starts",
         ("forward", "starts"),
         spec(_LENGTHS.replace("modes: all", "modes: [extend]"), {"extend.yaml": _EXTEND}),
         {"modes: [extend]": "modes: [extend, decode]"},
     ),
     "a padded read is of a slot without padded rows": Hazard(
-        "U602", "count", ("count",), spec(_COUNT), {"rows: padded, fill: 0": "rows: live"}
+        "U624", "count", ("count",), spec(_COUNT), {"rows: padded, fill: 0": "rows: live"}
     ),
 }
 

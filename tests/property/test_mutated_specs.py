@@ -189,7 +189,7 @@ REFUSED: dict[str, tuple[tuple[Change, ...], str]] = {
 }
 
 
-LATE = ("U402", "U601", "U602", "U603")
+LATE = ("U402", "U601", "U603")
 """Errors that are found after all capacities were derived, or some."""
 
 

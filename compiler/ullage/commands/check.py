@@ -76,8 +76,7 @@ def _show_runner(analysis: Analysis, runner: RunnerProblem, page: Page) -> None:
         page.wrapped(_assumptions(assumed_of(analysis, runner, target)), indent=4)
         if proof.slack is not None:
             page.wrapped(f"slack: {proof.slack}", indent=4)
-        for flaw in proof.flaws:
-            page.line((flaw, "red"), indent=4)
+        _show_flaws(proof, page)
         page.line()
 
 
@@ -88,6 +87,18 @@ def _show_wrapper(analysis: Analysis, wrapper: Wrapper, page: Page) -> None:
         page.line(f"where {spell(wrapper.when)}", indent=2)
     page.wrapped(batches_of(analysis, wrapper), indent=4)
     page.line()
+
+
+def _show_flaws(proof: Proof, page: Page) -> None:
+    """What is not proved, as much as one line holds of it, and then where the rest is."""
+    if not proof.flaws:
+        return
+    whole, room = "; ".join(proof.flaws).replace("\n", " "), page.width - 4
+    if len(whole) <= room:
+        page.line((whole, "red"), indent=4)
+        return
+    page.line((f"{whole[: room - 2]} …", "red"), indent=4)
+    page.wrapped(f"all of it: ullage explain SPECS {proof.runner}.{proof.target}", indent=4)
 
 
 def verdicts(proof: Proof) -> Sequence[Styled]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich import box
@@ -19,6 +19,7 @@ from ullage.commands.settings import (
     parameters_record,
     read_settings,
     require_accepted,
+    show_absent,
     show_parameters,
 )
 from ullage.commands.terminal import Page, progress, result_console
@@ -42,7 +43,9 @@ def run(specs: Path, configuration: Path, output: Format) -> Exit:
     if output is Format.JSON:
         write_json(document(settings, shown))
     else:
-        show(settings, shown, Page(result_console()))
+        page = Page(result_console())
+        show(settings, shown, page)
+        show_absent(analysis, settings, page)
         write_diagnostics(analysis.warnings, analysis.sources.texts, output)
     return Exit.OK
 
@@ -74,8 +77,18 @@ def layout_of(analysis: Analysis, settings: Settings) -> ShownLayout:
         first, *others = ((_place_of(slot, analysis), f"{slot}") for slot in flaw.slots)
         collector.error("U608", flaw.text, first[0], related=tuple(others))
     collector.raise_if_errors()
-    groups = tuple(each for each in plan.groups if settings.holds(each.condition))
+    holding = (each for each in plan.groups if settings.holds(each.condition))
+    groups = tuple(_present(holding, {each.name for one in arenas for each in one.runners}))
     return ShownLayout(arenas, groups, alive_together(plan, settings.values))
+
+
+def _present(groups: Iterable[Group], runners: Set[str]) -> Iterator[Group]:
+    """The groups without the runners that the configuration does not have."""
+    for group in groups:
+        there = (tuple(name for name in part if name in runners) for part in group.parts)
+        parts = tuple(part for part in there if part)
+        if len(parts) > 1:
+            yield replace(group, parts=parts)
 
 
 def _place_of(placed: Placed, analysis: Analysis) -> Place:

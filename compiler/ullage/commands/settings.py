@@ -134,6 +134,13 @@ def show_parameters(settings: Settings, page: Page) -> None:
     page.line()
 
 
+def show_absent(analysis: Analysis, settings: Settings, page: Page) -> None:
+    """The runners that the configuration does not have, in one line."""
+    names = [each.name for each in analysis.plan.runners if not settings.holds(each.guard)]
+    if names:
+        page.wrapped(f"not in this configuration: {', '.join(names)}")
+
+
 def parameters_record(settings: Settings) -> Mapping[str, Json]:
     """The configuration as JSON: all values, and the names of those that were not given."""
     return {"configuration": settings.parameters(), "defaults": list(settings.defaults())}

@@ -20,6 +20,7 @@ from ullage.commands.settings import (
     parameters_record,
     read_settings,
     require_accepted,
+    show_absent,
     show_parameters,
     shown,
 )
@@ -48,7 +49,9 @@ def run(specs: Path, configuration: Path, output: Format) -> Exit:
     if output is Format.JSON:
         write_json(document(settings, bill, planned))
     else:
-        show(settings, bill, planned, Page(result_console()))
+        page = Page(result_console())
+        show(settings, bill, planned, page)
+        show_absent(analysis, settings, page)
         write_diagnostics(analysis.warnings, analysis.sources.texts, output)
     return Exit.OK
 
@@ -91,10 +94,12 @@ def bill_of(analysis: Analysis, settings: Settings) -> tuple[SizedRunner, ...]:
 def _sized(analysis: Analysis, settings: Settings, runner: PlannedRunner) -> SizedRunner:
     placed = layout_for(runner, settings.values)
     slots = {slot.name: slot for slot in runner.slots}
+    dimensions = (each for slot in placed for each in slots[slot.name].dimensions)
+    wanted = settings.resolved.brought_axes.union(each.target for each in dimensions)
     capacities = tuple(
         SizedCapacity(each.target, settings.size(each.formula), tuple(settings.binding(each)))
         for each in analysis.capacities.by_target
-        if each.runner == runner.name
+        if each.runner == runner.name and each.target in wanted
     )
     pairs = tuple((slots[each.name], each) for each in placed)
     return SizedRunner(runner, capacities, pairs, bytes_by_device(placed))

@@ -33,13 +33,15 @@ def complete(
     domain: Domain | None = None,
     place: Place = ARGUMENTS,
     sources: Mapping[str, str] | None = None,
+    at_defaults: bool = False,
 ) -> Mapping[str, Value]:
     """All parameters and definitions of a configuration, each worker's own under its own name.
 
     Names may be spelled as on the command line. An enum is its code; what a guard excludes is
     absent. `domain`: the legal configurations where those are fewer than the spec itself has, as
     after planning. `place` stands for the whole configuration, `sources` are the texts that the
-    places are in. Raises DiagnosticError with everything that makes the configuration illegal.
+    places are in. `at_defaults`: what is wrong with a default is wrong there. Raises
+    DiagnosticError with everything that makes the configuration illegal.
     """
     collector = Collector(sources)
     instances = _instances(resolved)
@@ -47,7 +49,9 @@ def complete(
     for key, value in values.items():
         offers.take(key, given(value, key=key))
     legal = domain_of(resolved) if domain is None else domain
-    completion = _Completion(resolved, legal, instances, offers.found, place, collector)
+    completion = _Completion(
+        resolved, legal, instances, offers.found, place, collector, at_defaults
+    )
     result = completion.run()
     collector.raise_if_errors()
     return result
@@ -165,6 +169,7 @@ class _Completion:
     offers: Mapping[str, _Offer]
     place: Place
     collector: Collector
+    at_defaults: bool = False
     known: dict[str, Value | None] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
     pending: list[str] = field(default_factory=list)
@@ -305,7 +310,7 @@ class _Completion:
         )
         origin = what if given_value is not None else f"the default of {what}"
         message = f"{origin} is {outside}, expected {low} to {high}"
-        place = self.place if given_value is None else given_value.place
+        place = self._place_of((variable.name,)) if given_value is None else given_value.place
         related = ((variable.place, "declared here"),)
         self.collector.error(WRONG_VALUE, message, place, related=related)
         return False
@@ -319,10 +324,8 @@ class _Completion:
         value, elements = self.value(name), self._elements(name)
         if value is None or elements is None or value in elements:
             return
-        offer = self.offers.get(name)
-        place = self.place if offer is None else offer.given.place
         message = f"'{name}' is {value}, expected one of {', '.join(map(str, elements))}"
-        self.collector.error(WRONG_VALUE, message, place)
+        self.collector.error(WRONG_VALUE, message, self._place_of((name,)))
 
     def _check_constraint(self, constraint: Constraint) -> None:
         names = free_names(constraint.that)
@@ -365,9 +368,14 @@ class _Completion:
         return bool(self._rests_on(names) & self.broken)
 
     def _place_of(self, names: Iterable[str]) -> Place:
-        """Where the last of the given parameters stands that the names rest on."""
+        """Where the last value stands, given or a default, of what the names rest on."""
         found = self._rests_on(names)
         places = [offer.given.place for name, offer in self.offers.items() if name in found]
+        if self.at_defaults:
+            used = (
+                each.parameter.default for name, each in self.instances.items() if name in found
+            )
+            places += [default.place for default in used if default is not None]
         return max(places, default=self.place)
 
     def _report_guarded(self, variable: Variable, value: Given) -> None:

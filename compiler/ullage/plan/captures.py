@@ -70,7 +70,7 @@ class Captures:
         )
         related = ((replay.place, f"mode '{replay.name}'"),)
         same = (capture.place, replay.place)
-        self.told.error(same, OTHER_LAYOUT, message, related=related)
+        self.told.add(same, OTHER_LAYOUT, message, related=related)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class _Pair:
                 f"mode '{self.replay.name}' replays what '{self.capture.name}' captures, {message}"
             )
             same = (self.place, self.replay.place)
-            self.of.told.error(same, OTHER_LAYOUT, text, hint=hint, related=related)
+            self.of.told.add(same, OTHER_LAYOUT, text, hint=hint, related=related)
             return
 
     def _differences(

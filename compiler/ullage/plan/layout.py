@@ -82,7 +82,10 @@ class _Planner:
             self.claims,
             self.told,
         ).of_slots()
-        Limits(runner, problem, rewrite, self.capacities, self.claims, self.told).check()
+        brought = self.resolved.brought_axes
+        limits = Limits(runner, problem, rewrite, self.capacities, brought, self.claims, self.told)
+        limits.check()
+        limits.check_unstated()
         values = Values(problem, self.claims, self.told)
         slots: list[PlannedSlot] = []
         for slot in self.resolved.slots_of(runner):

@@ -36,6 +36,10 @@ from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Dtype, Mode, Range, Read, Reader, Runner, Slot
 from ullage.spec.steps import circumstances, flattened, readers_named
 
+READS_NOTHING = "U622"
+NOT_LOADED = "U623"
+WITHOUT_ROWS = "U624"
+
 
 @dataclass(frozen=True)
 class Tails:
@@ -133,7 +137,7 @@ class Tails:
                     )
                     related = ((readers[name].place, "the reader"),)
                     hint = "name its slots under the runner's 'slots', or leave it out"
-                    self._report("U602", message, step.place, hint, related)
+                    self._report(READS_NOTHING, message, step.place, hint, related)
 
     def _report_unwritten(
         self, reader: Reader, read: Read, slot: Slot, mode: Mode, step: Place
@@ -149,7 +153,7 @@ class Tails:
             else "name the slot under the runner's 'slots', or leave the reader out of its steps"
         )
         related = ((step, f"'{reader.name}' reads here"), (slot.place, "the slot"))
-        self._report("U602", message, read.place, hint, related)
+        self._report(NOT_LOADED, message, read.place, hint, related)
 
     def _tail(self, slot: Slot, mode: ModeProblem, reads: list[PaddedRead], given: Expr) -> Tail:
         readers = tuple(dict.fromkeys(each.reader.name for each in reads))
@@ -220,7 +224,7 @@ class Tails:
             "whose shape is the same for every batch"
         )
         hint = "such a slot has no padded rows: write rows: live"
-        self._report("U602", message, read.read.place, hint, ((slot.place, "the slot"),))
+        self._report(WITHOUT_ROWS, message, read.read.place, hint, ((slot.place, "the slot"),))
 
     def _conflicts(
         self, slot: Slot, mode: ModeProblem, reads: list[PaddedRead], given: Expr
@@ -376,7 +380,7 @@ class Tails:
     ) -> None:
         """Once for each pair of places."""
         same = (place, related[0][0] if related else place)
-        self.told.error(same, code, message, hint=hint, related=related)
+        self.told.add(same, code, message, hint=hint, related=related)
 
 
 def _padded(reader: Reader) -> tuple[Read, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ullage.diagnostics.diagnostic import Diagnostic, Related
+from ullage.diagnostics.diagnostic import Diagnostic, Related, Severity
 from ullage.place import Place
 
 
@@ -15,7 +15,7 @@ class Told:
 
     found: dict[tuple[str, tuple[Place, ...]], Diagnostic] = field(default_factory=dict)
 
-    def error(
+    def add(
         self,
         same: tuple[Place, ...],
         code: str,
@@ -23,14 +23,15 @@ class Told:
         *,
         hint: str | None = None,
         related: Related = (),
+        severity: Severity = "error",
     ) -> None:
-        """An error at the first place of `same`, unless that mistake is known already."""
-        diagnostic = Diagnostic(code, message, same[0], hint, related)
+        """An error or warning at the first place of `same`, unless it is known already."""
+        diagnostic = Diagnostic(code, message, same[0], hint, related, severity)
         self.found.setdefault((code, same), diagnostic)
 
 
 def joined(several: Iterable[Told]) -> tuple[Diagnostic, ...]:
-    """The errors of all, each once."""
+    """What all have told, each once."""
     found: dict[tuple[str, tuple[Place, ...]], Diagnostic] = {}
     for told in several:
         for key, diagnostic in told.found.items():

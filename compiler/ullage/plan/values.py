@@ -184,4 +184,4 @@ class Values:
     def _report(
         self, code: str, message: str, place: Place, hint: str | None, related: Related
     ) -> None:
-        self.told.error((place,), code, message, hint=hint, related=related)
+        self.told.add((place,), code, message, hint=hint, related=related)

@@ -28,7 +28,9 @@ from ullage.spec.model import LANGUAGE_VERSION, Runner, Spec
 from ullage.spec.reading import Reading
 from ullage.spec.stated import Audit
 from ullage.text.fields import Fields
+from ullage.text.nodes import Scalar
 from ullage.text.sources import SourceSet
+from ullage.text.values import parse_integer
 
 
 def load_spec(sources: SourceSet) -> Spec:
@@ -40,6 +42,7 @@ def load_spec(sources: SourceSet) -> Spec:
     collector = Collector(sources.texts)
     reading = Reading(collector)
     folder = sort_files(sources, collector)
+    _check_version(folder, sources)
     spec = _load(reading, folder, sources.digest)
     collector.raise_if_errors()
     return spec
@@ -47,7 +50,7 @@ def load_spec(sources: SourceSet) -> Spec:
 
 def _load(reading: Reading, folder: Folder, digest: str) -> Spec:
     library = Fields(folder.library, reading.collector, "the spec")
-    _check_version(reading, library)
+    library.integer("ullage", required=True, low=1)
     groups = load_groups(reading, library)
     reading.enter_groups(names_by_group(groups))
     slots = (*load_slots(reading, library), *(slot for each in groups for slot in each.slots))
@@ -105,9 +108,16 @@ def _audits(reading: Reading, folder: Folder, runners: tuple[Runner, ...]) -> tu
     )
 
 
-def _check_version(reading: Reading, library: Fields) -> None:
-    version = library.integer("ullage", required=True)
-    if version is not None and version != LANGUAGE_VERSION:
-        message = f"the spec is for version {version} of the language, expected {LANGUAGE_VERSION}"
-        place = library.place("ullage")
-        reading.collector.error(problems.OTHER_LANGUAGE, message, place)
+def _check_version(folder: Folder, sources: SourceSet) -> None:
+    """Raise if the spec is for a later version, of which nothing else can be said."""
+    version = folder.library.get("ullage")
+    number = parse_integer(version.text) if isinstance(version, Scalar) else None
+    if version is not None and number is not None and number > LANGUAGE_VERSION:
+        message = (
+            f"the spec is for version {number} of the language, "
+            f"and this compiler knows versions up to {LANGUAGE_VERSION}"
+        )
+        hint = "install a newer compiler"
+        later = Collector(sources.texts)
+        later.error(problems.OTHER_LANGUAGE, message, version.place, hint=hint)
+        later.raise_if_errors()

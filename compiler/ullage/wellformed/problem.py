@@ -40,7 +40,7 @@ from ullage.wellformed.occurrence import check_occurrence
 from ullage.wellformed.orders import check_orders
 from ullage.wellformed.promises import check_promises
 from ullage.wellformed.ranges import check_ranges
-from ullage.wellformed.readers import check_readers
+from ullage.wellformed.readers import check_readers, check_unread, check_unserved
 from ullage.wellformed.rounds import check_rank_count, check_rounds
 from ullage.wellformed.skips import check_skips
 from ullage.wellformed.takers import check_takers
@@ -74,6 +74,8 @@ def check_problem(
         check_orders(resolved, solver, collector)
         check_fields(resolved.spec, collector)
         check_readers(resolved, collector)
+        check_unread(resolved, collector)
+        check_unserved(resolved, collector)
         check_writers(resolved, collector)
         check_leavings(resolved, collector)
         check_wrappers(resolved, problem, collector)

@@ -1,4 +1,4 @@
-"""Readers that a runner loads slots for, and that none of its steps names."""
+"""What is declared and left alone: readers, slots and modes that nothing names."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from ullage.spec.model import Read, Reader, Runner
 from ullage.spec.steps import readers_named
 
 UNNAMED: Final = "U611"
+UNREAD: Final = "U625"
+UNSERVED: Final = "U626"
 
 
 def check_readers(resolved: ResolvedSpec, collector: Collector) -> None:
@@ -38,3 +40,28 @@ def _padded(reader: Reader, slots: Set[str]) -> Iterator[Read]:
 def _meets(reader: Reader, runner: Runner, resolved: ResolvedSpec) -> bool:
     """Whether the reader is about some mode of the runner."""
     return any(mode.name in runner.modes for mode in resolved.modes_named(reader.modes))
+
+
+def check_unread(resolved: ResolvedSpec, collector: Collector) -> None:
+    """Warn of each slot that load fills and no reader mentions, if the spec has readers.
+
+    What another runner is left is read by that runner's own load.
+    """
+    spec = resolved.spec
+    left = (read.slot for reader in spec.readers for read in reader.left)
+    read = {*left, *(read.slot for reader in spec.readers for read in reader.reads)}
+    for slot in spec.slots:
+        if spec.readers and not (slot.name in read or slot.written_by or slot.lifetime == "runner"):
+            message = f"load fills slot '{slot.name}', which no reader reads"
+            hint = "declare under 'readers' who reads it, or remove it"
+            collector.warn(UNREAD, message, slot.place, hint=hint)
+
+
+def check_unserved(resolved: ResolvedSpec, collector: Collector) -> None:
+    """Warn of each mode that is in no list of a runner."""
+    served = {name for runner in resolved.spec.runners for name in runner.modes}
+    for mode in resolved.spec.modes:
+        if mode.name not in served:
+            message = f"no runner serves mode '{mode.name}'"
+            hint = "name it, or its family, under the 'modes' of a runner"
+            collector.warn(UNSERVED, message, mode.place, hint=hint)

@@ -493,7 +493,7 @@ class EagerDraftEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
 class FrozenKvGraphDraftFacts(Protocol):
     """What the runner frozen_kv_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/frozen_kv_graph.yaml:31
+    # specs/sglang/runners/frozen_kv_graph.yaml:32
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a graph."""
         ...
@@ -506,22 +506,22 @@ class FrozenKvGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: scores, tokens and parents of all branches.
     """
 
-    # specs/sglang/runners/frozen_kv_graph.yaml:34
+    # specs/sglang/runners/frozen_kv_graph.yaml:35
     def timer(self, batch: FrozenKvGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/frozen_kv_graph.yaml:41
+    # specs/sglang/runners/frozen_kv_graph.yaml:42
     def plan_frozen_draft(self, batch: FrozenKvGraphDraftBatch, /) -> None:
         """Plan frozen draft; reads for attention_planner, table_lookup."""
         ...
 
-    # specs/sglang/runners/frozen_kv_graph.yaml:42
+    # specs/sglang/runners/frozen_kv_graph.yaml:43
     def capture_frozen_draft(self, batch: FrozenKvGraphDraftBatch, /) -> None:
         """Capture frozen draft; reads for rotary, axes_rotary, frozen_draft_step, gather."""
         ...
 
-    # specs/sglang/runners/frozen_kv_graph.yaml:47
+    # specs/sglang/runners/frozen_kv_graph.yaml:48
     def replay_frozen_draft(self, batch: FrozenKvGraphDraftBatch, /) -> OutputT_co:
         """Replay frozen draft; gives scores, tokens and parents of all branches; reads for
         rotary, axes_rotary, frozen_draft_step, gather.
@@ -533,7 +533,7 @@ class FrozenKvGraphDraftEngine(Protocol[OutputT_co]):
 class MultiLayerGraphDraftFacts(Protocol):
     """What the runner multi_layer_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/multi_layer_graph.yaml:38
+    # specs/sglang/runners/multi_layer_graph.yaml:39
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a graph."""
         ...
@@ -546,24 +546,24 @@ class MultiLayerGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: the drafts of all layers.
     """
 
-    # specs/sglang/runners/multi_layer_graph.yaml:41
+    # specs/sglang/runners/multi_layer_graph.yaml:42
     def timer(self, batch: MultiLayerGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/multi_layer_graph.yaml:48
+    # specs/sglang/runners/multi_layer_graph.yaml:49
     def plan_layers(self, batch: MultiLayerGraphDraftBatch, /) -> None:
         """Plan layers; reads for table_lookup, catch_up_planner, acceptance, layer_planner."""
         ...
 
-    # specs/sglang/runners/multi_layer_graph.yaml:49
+    # specs/sglang/runners/multi_layer_graph.yaml:50
     def capture_layers(self, batch: MultiLayerGraphDraftBatch, /) -> None:
         """Capture layers; reads for embedding, rotary, axes_rotary, kv_writer, catch_up_fusion,
         draft_state_tracker, row_selection, layer_sampling, gather.
         """
         ...
 
-    # specs/sglang/runners/multi_layer_graph.yaml:54
+    # specs/sglang/runners/multi_layer_graph.yaml:55
     def replay_layers(self, batch: MultiLayerGraphDraftBatch, /) -> OutputT_co:
         """Replay layers; gives the drafts of all layers; reads for embedding, rotary,
         axes_rotary, kv_writer, catch_up_fusion, draft_state_tracker, row_selection,
@@ -586,17 +586,17 @@ class NgramWorkerTargetEngine(Protocol):
 class PrefillGraphTargetFacts(Protocol):
     """What the runner prefill_graph of worker target asks before it takes a batch."""
 
-    # specs/sglang/runners/prefill_graph.yaml:49
+    # specs/sglang/runners/prefill_graph.yaml:50
     def replaced_embeds(self, batch: LiveBatch, /) -> bool:
         """Whether some inputs of this batch are embeddings and not token ids."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:50
+    # specs/sglang/runners/prefill_graph.yaml:51
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a prefill graph."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:51
+    # specs/sglang/runners/prefill_graph.yaml:52
     def uncapturable(self, batch: LiveBatch, /) -> bool:
         """Whether this batch wants what graphs do not hold, such as log-probabilities of a
         prefix, or larger shares of the context than were captured.
@@ -611,29 +611,29 @@ class PrefillGraphTargetEngine(Protocol[OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/prefill_graph.yaml:54
+    # specs/sglang/runners/prefill_graph.yaml:55
     def timer(self, batch: PrefillGraphTargetBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:61
+    # specs/sglang/runners/prefill_graph.yaml:62
     def plan_prefill(self, batch: PrefillGraphTargetBatch, /) -> None:
         """Plan prefill; reads for static_planner, static_host_planner."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:62
+    # specs/sglang/runners/prefill_graph.yaml:63
     def split_prefill(self, batch: PrefillGraphTargetBatch, /) -> None:
         """Split prefill."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:63
+    # specs/sglang/runners/prefill_graph.yaml:64
     def capture(self, batch: PrefillGraphTargetBatch, /) -> None:
         """Capture; reads for embedding, rotary, static_rotary, kv_writer, expert_routing,
         static_state_tracker, fusion, pipeline.
         """
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:68
+    # specs/sglang/runners/prefill_graph.yaml:69
     def replay(self, batch: PrefillGraphTargetBatch, /) -> OutputT_co:
         """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, static_rotary, kv_writer, expert_routing, static_state_tracker, fusion,
@@ -646,17 +646,17 @@ class PrefillGraphTargetEngine(Protocol[OutputT_co]):
 class PrefillGraphDraftFacts(Protocol):
     """What the runner prefill_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/prefill_graph.yaml:49
+    # specs/sglang/runners/prefill_graph.yaml:50
     def replaced_embeds(self, batch: LiveBatch, /) -> bool:
         """Whether some inputs of this batch are embeddings and not token ids."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:50
+    # specs/sglang/runners/prefill_graph.yaml:51
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a prefill graph."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:51
+    # specs/sglang/runners/prefill_graph.yaml:52
     def uncapturable(self, batch: LiveBatch, /) -> bool:
         """Whether this batch wants what graphs do not hold, such as log-probabilities of a
         prefix, or larger shares of the context than were captured.
@@ -671,29 +671,29 @@ class PrefillGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/prefill_graph.yaml:54
+    # specs/sglang/runners/prefill_graph.yaml:55
     def timer(self, batch: PrefillGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:61
+    # specs/sglang/runners/prefill_graph.yaml:62
     def plan_prefill(self, batch: PrefillGraphDraftBatch, /) -> None:
         """Plan prefill; reads for static_planner, static_host_planner."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:62
+    # specs/sglang/runners/prefill_graph.yaml:63
     def split_prefill(self, batch: PrefillGraphDraftBatch, /) -> None:
         """Split prefill."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:63
+    # specs/sglang/runners/prefill_graph.yaml:64
     def capture(self, batch: PrefillGraphDraftBatch, /) -> None:
         """Capture; reads for embedding, rotary, static_rotary, kv_writer, expert_routing,
         static_state_tracker, fusion, pipeline.
         """
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:68
+    # specs/sglang/runners/prefill_graph.yaml:69
     def replay(self, batch: PrefillGraphDraftBatch, /) -> OutputT_co:
         """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, static_rotary, kv_writer, expert_routing, static_state_tracker, fusion,

@@ -1118,24 +1118,24 @@ class FrozenKvGraphDraftRunner:
         self, live: LiveBatch, engine: FrozenKvGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture_frozen."""
-        # specs/sglang/runners/frozen_kv_graph.yaml:40
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/frozen_kv_graph.yaml:41
-        engine.plan_frozen_draft(batch)
+        batch = self.load(live, pad=pad)
         # specs/sglang/runners/frozen_kv_graph.yaml:42
+        engine.plan_frozen_draft(batch)
+        # specs/sglang/runners/frozen_kv_graph.yaml:43
         engine.capture_frozen_draft(batch)
-        # specs/sglang/runners/frozen_kv_graph.yaml:46
+        # specs/sglang/runners/frozen_kv_graph.yaml:47
         with engine.timer(batch):
-            # specs/sglang/runners/frozen_kv_graph.yaml:47
+            # specs/sglang/runners/frozen_kv_graph.yaml:48
             output = engine.replay_frozen_draft(batch)
-        # specs/sglang/runners/frozen_kv_graph.yaml:50
+        # specs/sglang/runners/frozen_kv_graph.yaml:51
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/frozen_kv_graph.yaml:50",
+            place="specs/sglang/runners/frozen_kv_graph.yaml:51",
         )
         return output
 
@@ -1143,21 +1143,21 @@ class FrozenKvGraphDraftRunner:
         self, live: LiveBatch, engine: FrozenKvGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of frozen_kv_draft, idle_in_frozen_draft."""
-        # specs/sglang/runners/frozen_kv_graph.yaml:40
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/frozen_kv_graph.yaml:41
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/frozen_kv_graph.yaml:42
         engine.plan_frozen_draft(batch)
-        # specs/sglang/runners/frozen_kv_graph.yaml:46
+        # specs/sglang/runners/frozen_kv_graph.yaml:47
         with engine.timer(batch):
-            # specs/sglang/runners/frozen_kv_graph.yaml:47
+            # specs/sglang/runners/frozen_kv_graph.yaml:48
             output = engine.replay_frozen_draft(batch)
-        # specs/sglang/runners/frozen_kv_graph.yaml:50
+        # specs/sglang/runners/frozen_kv_graph.yaml:51
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/frozen_kv_graph.yaml:50",
+            place="specs/sglang/runners/frozen_kv_graph.yaml:51",
         )
         return output

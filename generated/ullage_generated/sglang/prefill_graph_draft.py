@@ -1431,27 +1431,27 @@ class PrefillGraphDraftRunner:
     ) -> OutputT:
         """The steps of capture_prefill."""
         config = self.config
-        # specs/sglang/runners/prefill_graph.yaml:60
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/prefill_graph.yaml:61
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/prefill_graph.yaml:62
         engine.plan_prefill(batch)
         if config.splits_prefill:
-            # specs/sglang/runners/prefill_graph.yaml:62
+            # specs/sglang/runners/prefill_graph.yaml:63
             engine.split_prefill(batch)
-        # specs/sglang/runners/prefill_graph.yaml:63
+        # specs/sglang/runners/prefill_graph.yaml:64
         engine.capture(batch)
-        # specs/sglang/runners/prefill_graph.yaml:67
+        # specs/sglang/runners/prefill_graph.yaml:68
         with engine.timer(batch):
-            # specs/sglang/runners/prefill_graph.yaml:68
+            # specs/sglang/runners/prefill_graph.yaml:69
             output = engine.replay(batch)
-        # specs/sglang/runners/prefill_graph.yaml:71
+        # specs/sglang/runners/prefill_graph.yaml:72
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/prefill_graph.yaml:71",
+            place="specs/sglang/runners/prefill_graph.yaml:72",
         )
         return output
 
@@ -1460,24 +1460,24 @@ class PrefillGraphDraftRunner:
     ) -> OutputT:
         """The steps of extend."""
         config = self.config
-        # specs/sglang/runners/prefill_graph.yaml:60
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/prefill_graph.yaml:61
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/prefill_graph.yaml:62
         engine.plan_prefill(batch)
         if config.splits_prefill:
-            # specs/sglang/runners/prefill_graph.yaml:62
+            # specs/sglang/runners/prefill_graph.yaml:63
             engine.split_prefill(batch)
-        # specs/sglang/runners/prefill_graph.yaml:67
+        # specs/sglang/runners/prefill_graph.yaml:68
         with engine.timer(batch):
-            # specs/sglang/runners/prefill_graph.yaml:68
+            # specs/sglang/runners/prefill_graph.yaml:69
             output = engine.replay(batch)
-        # specs/sglang/runners/prefill_graph.yaml:71
+        # specs/sglang/runners/prefill_graph.yaml:72
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/prefill_graph.yaml:71",
+            place="specs/sglang/runners/prefill_graph.yaml:72",
         )
         return output

@@ -131,6 +131,24 @@ def test_an_unproven_capacity_is_an_error(
     golden("cli/check_unproven.txt", ullage("check", "tank").shown)
 
 
+def test_what_is_not_proved_takes_one_line_and_a_pointer(
+    tank: Path, ullage: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle = derivation.settle
+
+    def doubt(*given: Any) -> Settled:
+        settled = settle(*given)
+        first, *rest = settled.proofs
+        flaws = ("leaf: " + "max_requests <= " * 40, "and another")
+        return replace(settled, proofs=(replace(first, slack="so", flaws=flaws), *rest))
+
+    monkeypatch.setattr(derivation, "settle", doubt)
+    shown = ullage("check", "tank").out.splitlines()
+    place = next(index for index, line in enumerate(shown) if line.startswith("    leaf: "))
+    assert (len(shown[place]), shown[place][-2:]) == (100, " …")
+    assert shown[place + 1] == "    all of it: ullage explain SPECS eager_target.requests"
+
+
 def test_slack_is_shown_with_its_reason(ullage: Run) -> None:
     values = "values: {output: logits}"
     write_tank(Path(), {"runners/eager.yaml": (values, f"{values}\nslack: {{tokens: a spare}}")})

@@ -106,3 +106,15 @@ def test_groups_are_checked(groups: Sequence[str], problem: str, canal: Path, ul
     ran = ullage("plan", "canal", "--config", "plain.yaml")
     assert ran.code == 1
     assert problem in ran.err
+
+
+def test_what_the_configuration_does_not_have_is_named_in_one_line(
+    canal: Path, ullage: Run
+) -> None:
+    Path("alone.yaml").write_text("drafts: false\nmax_tokens: 100\nstreams: true\n")
+    for shown in (
+        ullage("plan", "canal", "--config", "alone.yaml").out,
+        ullage("size", "canal", "--config", "alone.yaml").out,
+    ):
+        lines = [line for line in shown.splitlines() if "eager_draft" in line]
+        assert lines == ["not in this configuration: eager_draft, graph_draft, prompt_draft"]

@@ -72,11 +72,12 @@ def same(found: torch.Tensor, wanted: torch.Tensor) -> bool:
 def test_the_library_gets_the_padded_views_of_slots_and_formulas() -> None:
     batch, config = loaded(heads=3)
     made = package("press").Attention(batch, config).made.made
-    assert list(made) == ["workspace", "offsets", "table", "graph", "narrow", "rounds", "number"]
+    values = {"graph": True, "narrow": True, "rounds": 6, "number": 3, "layout": 'heads "first"'}
+    assert list(made) == ["workspace", "offsets", "table", *values]
     assert same(made["workspace"], batch.workspace)
     assert same(made["offsets"], batch.offsets)
     assert made["offsets"].shape == (9,)
-    assert [made[name] for name in ("graph", "narrow", "rounds", "number")] == [True, True, 6, 3]
+    assert {name: made[name] for name in values} == values
 
 
 def test_a_slot_in_one_axis_shares_the_storage_of_its_slot() -> None:

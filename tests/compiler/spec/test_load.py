@@ -18,7 +18,13 @@ STATED = "audits/stated.yaml"
 
 
 RULES: dict[str, Files] = {
-    "the version is the one of this compiler": edited(ENGINE, ("ullage: 1", "ullage: 7")),
+    "the version is one that this compiler knows, and nothing else is said of a later one": edited(
+        ENGINE,
+        ("ullage: 1", "ullage: 7"),
+        ("parameters:", "settings:"),
+        files=edited(DECODE, ("pipeline:", "stages:")),
+    ),
+    "the first version is 1": edited(ENGINE, ("ullage: 1", "ullage: 0")),
     "the engine has a name": edited(ENGINE, ("engine: mini\n", "")),
     "a spec folder is about one engine": with_file("z.yaml", "engine: maxi\n"),
     "a misspelt section gets the nearest known one": with_file("z.yaml", "parameter: {}\n"),

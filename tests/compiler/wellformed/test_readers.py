@@ -52,3 +52,35 @@ def test_a_forgotten_reader_is_named_with_the_slot_that_it_reads(tmp_path: Path)
 )
 def test_no_other_reader_is_missed(tmp_path: Path, reader: str, steps: str) -> None:
     assert warned(tmp_path, reader, steps) == ""
+
+
+WRITTEN = "out: {shape: [requests], dtype: int64, written_by: forward}"
+LEFT = "left: {shape: [requests], dtype: int64, source: batch.left, lifetime: runner}"
+UNREAD = "unread: {shape: [requests], dtype: int64, source: batch.unread}"
+
+
+def test_a_slot_that_load_fills_and_nobody_reads_is_named(tmp_path: Path) -> None:
+    mode = mode_text(live={"requests": "1; cap"}, requests="requests", tokens="1")
+    files = dict(small(mode, slots=(SLOT, WRITTEN, LEFT, UNREAD)))
+    forward = f"{LOAD}  - {{step: forward}}\n"
+    files["eager.yaml"] = files["eager.yaml"].replace(LOAD, forward)
+    assert analyse(write_spec(tmp_path / "silent", files)).warnings == ()
+    reading = files["eager.yaml"].replace("forward}", "forward, readers: [kernel]}")
+    files["eager.yaml"] = reading
+    files["readers.yaml"] = f"readers:\n  kernel: {READS_PADDED}\n"
+    (warning,) = analyse(write_spec(tmp_path / "told", files), name="mini").warnings
+    assert (warning.code, warning.message) == (
+        "U625",
+        "load fills slot 'unread', which no reader reads",
+    )
+
+
+def test_a_mode_that_no_runner_lists_is_named(tmp_path: Path) -> None:
+    modes = [
+        mode_text(name, live={"requests": "1; cap"}, requests="requests", tokens="1")
+        for name in ("decode", "capture")
+    ]
+    (warning,) = analyse(
+        write_spec(tmp_path, small(*modes, serves="[decode]")), name="mini"
+    ).warnings
+    assert (warning.code, warning.message) == ("U626", "no runner serves mode 'capture'")

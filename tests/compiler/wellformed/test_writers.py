@@ -33,7 +33,8 @@ def said(folder: Path, steps: str, slot: str = SCORES) -> str:
     try:
         analyse(write_spec(folder, files), name="mini")
     except DiagnosticError as error:
-        return render_text(error.diagnostics, error.sources)
+        errors = tuple(each for each in error.diagnostics if each.severity == "error")
+        return render_text(errors, error.sources)
     return ""
 
 

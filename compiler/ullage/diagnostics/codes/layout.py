@@ -16,9 +16,9 @@ CODES: Final = (
     ),
     Code(
         "U602",
-        "padded rows that nobody writes",
-        "A reader reads padded rows of a slot whose tail is never filled: it would see what an "
-        "earlier step left there.",
+        "padded rows of unknown content",
+        "A reader reads padded rows and does not say what it may find there: it would see what an "
+        "earlier batch left.",
         "reads: {positions: {rows: padded}}",
         "State a fill or a range, or read live rows only.",
     ),
@@ -157,5 +157,53 @@ CODES: Final = (
         "different extents, or one of them takes something over ranks. Both are shown.",
         "expand: {after: [align], …}   # and pipeline: [expand, align]",
         "Exchange the two in the pipeline, or drop the name from 'after'.",
+    ),
+    Code(
+        "U622",
+        "reader without a slot",
+        "A step names a reader, but the runner has none of the slots that this one reads.",
+        "slots: [positions]   # and a step with readers: [embedding], which reads input_ids",
+        "Give the runner the slots, or take the reader out of the step.",
+    ),
+    Code(
+        "U623",
+        "reader of a slot that is not loaded",
+        "A reader reads padded rows of a slot in a mode, or in the steps of a runner, that does "
+        "not load the slot: it would see what another batch left.",
+        "positions: {modes: [decode], …}   # and its reader reads in extend as well",
+        "Let the mode load the slot, or say in which modes the reader reads.",
+    ),
+    Code(
+        "U624",
+        "padded rows of a slot without any",
+        "A reader wants something of padded rows of a slot whose shape follows from parameters "
+        "alone, so that no batch has fewer rows than it.",
+        "count: {shape: [1], …}   # and reads: {count: {rows: padded, fill: 0}}",
+        "Say rows: live, or give the slot an extent along an axis.",
+    ),
+    Code(
+        "U625",
+        "slot that nobody reads",
+        "Load fills a slot that no reader mentions. Either it is of no use, or a reader is "
+        "missing, and nobody has said what its padded rows must hold.",
+        "slots: {mrope_positions: {source: batch.mrope_positions, …}}   # and no reader of it",
+        "Declare who reads it, and name that reader in a step; or remove the slot.",
+    ),
+    Code(
+        "U626",
+        "mode that no runner serves",
+        "No runner lists a mode, by its name or by its family: its batches are never loaded, and "
+        "what it would capture is not captured.",
+        "mode: capture   # and runners with modes: [decode] only",
+        "List the mode in a runner, or remove it.",
+    ),
+    Code(
+        "U627",
+        "list without a limit",
+        "A runner has room for the largest of a list, such as the sizes of its graphs, and another "
+        "runner takes what is larger. Nothing says for how many rows the engine has room, such as "
+        "in a request pool or in tables of its own, so that a long list is not noticed.",
+        "accepts: [requests <= max(captured)]   # and no limits",
+        "State the rows that there is room for: limits: {requests: request_pool_size}.",
     ),
 )

@@ -88,9 +88,10 @@ CODES: Final = (
     Code(
         "U212",
         "language version",
-        "The spec is written for another version of the language than this compiler reads.",
+        "The spec is written for a later version of the language than this compiler knows, so that "
+        "nothing else is said about it.",
         "ullage: 7",
-        "Use the compiler of that version, or bring the spec up to date.",
+        "Install a compiler that knows the version. A later one reads every earlier version.",
     ),
     Code(
         "U213",
