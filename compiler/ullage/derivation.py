@@ -28,7 +28,7 @@ def derivation(
 ) -> Derived:
     """All that is derived of a resolved spec; raises DiagnosticError with all errors of a stage."""
     collector = Collector(sources.texts)
-    problem = specialise(resolved, collector)
+    problem = specialise(resolved, collector, at_once)
     solver = Solver(problem.domain)
     for example in examples(problem.domain):
         solver.examples.add(example)
