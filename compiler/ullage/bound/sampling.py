@@ -11,14 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ullage.bound.problem import Domain, Variable
-from ullage.expr.evaluate import (
-    Environment,
-    EvaluationError,
-    Result,
-    Value,
-    evaluate,
-    evaluator,
-)
+from ullage.expr.environment import Environment, EvaluationError, Result, Value
+from ullage.expr.evaluate import evaluate, evaluator
 from ullage.expr.tree import (
     Call,
     Comparison,

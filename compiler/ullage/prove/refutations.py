@@ -10,7 +10,8 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ullage.expr.evaluate import Environment, holding
+from ullage.expr.environment import Environment
+from ullage.expr.evaluate import holding
 from ullage.expr.tree import Expr
 
 KEPT = 64

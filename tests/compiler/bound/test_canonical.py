@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from support.bounds import read
 from support.expressions import PLAIN, integer_expressions, value_or_none, values
 from ullage.bound.canonical import additive_terms, canonical, distribute, linear_in, negated
-from ullage.expr.evaluate import Environment, Value, evaluate
+from ullage.expr.environment import Environment, Value
+from ullage.expr.evaluate import evaluate
 from ullage.expr.spell import spell
 from ullage.expr.tree import Binary, Expr, Integer, Name, free_names
 
