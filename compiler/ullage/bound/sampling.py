@@ -18,6 +18,7 @@ from ullage.expr.tree import (
     Comparison,
     Comprehension,
     Expr,
+    Integer,
     Logical,
     Name,
     disjunction,
@@ -99,9 +100,6 @@ class _Condition:
     names: tuple[str, ...]
     direct: tuple[str, ...]
     equated: tuple[tuple[str, Expr], ...]
-
-    def broken(self, values: _Values) -> bool:
-        return not self.truth.value(values, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +291,7 @@ class ConfigurationDrawer:
 
 
 def _broken(conditions: Iterable[_Condition], values: _Values) -> frozenset[_Condition]:
-    return frozenset(each for each in conditions if each.broken(values))
+    return frozenset({each for each in conditions if not each.truth.value(values, False)})
 
 
 def _users(uses: Iterable[tuple[str, frozenset[str]]]) -> Mapping[str, set[str]]:
@@ -348,6 +346,8 @@ def _drawn_list(low: int, high: int, source: random.Random) -> list[int]:
 def _end(end: Expr | None, sample: Sample, default: int) -> int:
     if end is None:
         return default
+    if isinstance(end, Integer):
+        return end.value
     try:
         value = evaluate(end, sample)
     except EvaluationError:

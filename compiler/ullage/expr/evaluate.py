@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Literal, TypeVar, cast
 
@@ -150,7 +151,9 @@ def _named(
             found = environment.values[name]
         except KeyError:
             raise EvaluationError(f"no value for {name}") from None
-        return cast("Answer", found) if type(found) in kinds else checked(_result(found))
+        if type(found) in kinds:
+            return found  # type: ignore[return-value]  # of the kind; `cast` is a call
+        return checked(_result(found))
 
     return named
 
@@ -364,7 +367,12 @@ def _comprehension(expr: Comprehension) -> Evaluator[list[int]]:
     condition = _boolean(TRUE if expr.condition is None else expr.condition)
 
     def elements(environment: Environment) -> list[int]:
-        drawn = (environment.binding({expr.variable: value}) for value in source(environment))
-        return [element(inner) for inner in drawn if condition(inner)]
+        values = dict(environment.values)
+        inner = replace(environment, values=values, known=None)  # sees one element after another
+        found: list[int] = []
+        for values[expr.variable] in source(environment):
+            if condition(inner):
+                found.append(element(inner))
+        return found
 
     return elements
