@@ -27,6 +27,7 @@ from ullage.expr.tree import (
     free_names,
     negation,
 )
+from ullage.prove.drawn import DrawnExamples
 from ullage.prove.encode import Encoder, Terms
 from ullage.prove.refutations import Refutations
 from ullage.prove.signs import is_at_least
@@ -82,6 +83,7 @@ class Solver:
         self._closures: dict[str, frozenset[str]] = {}
         self._terms: dict[bool, Terms] = {True: {}, False: {}}
         self.examples = Refutations()
+        self._drawn: DrawnExamples | None = None
         self._context_made: z3.Context | None = None
         self._standing: dict[Level, StandingSolver] = {}
         self._establish_lower_bounds()
@@ -101,7 +103,7 @@ class Solver:
         other._open = {level: {} for level in RLIMIT}
         other._refutations = {level: Refutations() for level in RLIMIT}
         other._translations, other._terms = {}, {True: {}, False: {}}
-        other._context_made, other._standing = None, {}
+        other._context_made, other._standing, other._drawn = None, {}, None
         return other
 
     def forget(self) -> None:
@@ -170,14 +172,23 @@ class Solver:
         return self.decide(negation(condition), given).model
 
     def excludes(self, *conditions: Expr) -> bool:
-        """Whether no legal configuration (and values) is known to satisfy all conditions.
+        """Whether no legal configuration (and values) is known to satisfy all conditions."""
+        return not self.has_example(*conditions) and self.proves(FALSE, conditions)
 
-        An example often does, or a model that was found for other questions.
+    def has_example(self, *conditions: Expr) -> bool:
+        """Whether a legal configuration at hand satisfies all conditions, or one that is drawn now.
+
+        Where one does, that is found several times faster than by z3.
         """
-        known = (self.examples, self._refutations["full"])
-        if any(each.refute(FALSE, conditions) for each in known):
-            return False
-        return self.proves(FALSE, conditions)
+        found = self._refutations["full"]
+        if any(each.refute(FALSE, conditions) for each in (self.examples, found)):
+            return True
+        if self._drawn is None:
+            self._drawn = DrawnExamples(self.domain)
+        example = self._drawn.satisfying(conditions)
+        if example is not None:
+            found.add(example)
+        return example is not None
 
     def _at(
         self, level: Level, claim: Expr, given: tuple[Expr, ...], effort: int | None
