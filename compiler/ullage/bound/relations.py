@@ -82,7 +82,9 @@ def relations_of(mode: ModeProblem) -> tuple[Relation, ...]:
         found.append(Relation(Name(live.name), live.high, live.guard))
     for coupling in (each for each in mode.couplings if each.bounds):
         relations = _from_condition(coupling.condition, coupling.guard)
-        found.extend(replace(each, chooses=coupling.chooses) for each in relations)
+        if coupling.chooses:
+            relations = [replace(each, chooses=True) for each in relations]
+        found.extend(relations)
     return tuple(found)
 
 
