@@ -26,11 +26,18 @@ from ullage.wellformed.problem import check_problem
 
 
 def derivation(
-    sources: SourceSet, resolved: ResolvedSpec, progress: Callable[[str], None], memory: Memory
+    sources: SourceSet,
+    resolved: ResolvedSpec,
+    progress: Callable[[str], None],
+    memory: Memory,
+    beside: Callable[[], None],
 ) -> Derived:
-    """All that is derived of a resolved spec; raises DiagnosticError with all errors of a stage."""
+    """All that is derived of a resolved spec; raises DiagnosticError with all errors of a stage.
+
+    `beside` is called while other processes bound and prove.
+    """
     collector = Collector(sources.texts)
-    problem = specialise(resolved, collector)
+    problem = specialise(resolved, collector, at_once)
     solver = Solver(problem.domain)
     for example in examples(problem.domain):
         solver.examples.add(example)
@@ -44,6 +51,7 @@ def derivation(
             check_defaults(resolved, problem.domain, collector)
         check_audits(resolved, problem, apart, collector)
         collector.raise_if_errors()
+        beside()
 
     oracles = Oracles(solver)
     settled = settle(problem, oracles, collector, progress, at_once, check, memory)

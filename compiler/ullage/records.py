@@ -12,6 +12,7 @@ import types
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
+from json.encoder import encode_basestring_ascii
 from operator import attrgetter
 from typing import Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -57,9 +58,15 @@ class _Writer:
 
     def written(self, value: object) -> str:
         """A plain value as JSON, a record as the number of its row."""
+        if type(value) in self.classes:
+            return self._numbered(value)
         match value:
-            case None | bool() | int() | str():
+            case str():
+                return encode_basestring_ascii(value)
+            case None | bool():
                 return json.dumps(value)
+            case int():
+                return int.__repr__(value)
             case tuple() | list():
                 return f"[{','.join(map(self.written, value))}]"
             case Mapping():
@@ -77,8 +84,8 @@ class _Writer:
             if kind not in self.classes:
                 self.classes[kind] = len(self.classes)
                 self.parts_of[kind] = _parts_of(kind)
-            parts = map(self.written, self.parts_of[kind](value))
-            row = f"[{','.join((str(self.classes[kind]), *parts))}]"
+            parts = ",".join(map(self.written, self.parts_of[kind](value)))
+            row = f"[{self.classes[kind]},{parts}]" if parts else f"[{self.classes[kind]}]"
             number = self.known[id(value)] = str(self.rows.setdefault(row, len(self.rows)))
         return number
 

@@ -27,7 +27,8 @@ from ullage.configuration.values import complete
 from ullage.counterexample.space import Assignment, Space, members_of
 from ullage.counterexample.values import Shown
 from ullage.diagnostics.diagnostic import DiagnosticError
-from ullage.expr.evaluate import Environment, evaluate_boolean, evaluate_integer
+from ullage.expr.environment import Environment
+from ullage.expr.evaluate import evaluate_boolean, evaluate_integer
 from ullage.expr.parse import parse
 from ullage.expr.tree import Comparison, Expr
 from ullage.place import BUILT_IN

@@ -12,7 +12,8 @@ from corpus.study import Study, configuration_size, files_of, measured, replayed
 from support.simulation import Values
 from ullage.audit.model import Counterexample
 from ullage.diagnostics.diagnostic import DiagnosticError
-from ullage.expr.evaluate import Environment, evaluate_integer
+from ullage.expr.environment import Environment
+from ullage.expr.evaluate import evaluate_integer
 from ullage.place import Place
 
 CASES = cases()

@@ -14,7 +14,8 @@ from support.comparing import differences, false_witnesses
 from support.random_specs import random_spec
 from support.simulation import Configuration, configurations
 from ullage.diagnostics.diagnostic import DiagnosticError
-from ullage.expr.evaluate import Value, evaluate
+from ullage.expr.environment import Value
+from ullage.expr.evaluate import evaluate
 from ullage.expr.python_source import python_source
 from ullage.expr.tree import (
     Call,

@@ -10,7 +10,8 @@ from support.bounds import Derived
 from support.simulation import Configuration, Simulation, configurations
 from ullage.bound.capacities import Capacity
 from ullage.bound.problem import RunnerProblem
-from ullage.expr.evaluate import EvaluationError, evaluate_boolean, evaluate_integer
+from ullage.expr.environment import EvaluationError
+from ullage.expr.evaluate import evaluate_boolean, evaluate_integer
 from ullage.expr.spell import spell
 from ullage.expr.tree import Expr
 from ullage.spec.model import Mode, Runner

@@ -12,7 +12,8 @@ from functools import cache
 
 from hypothesis import strategies as st
 
-from ullage.expr.evaluate import Environment, EvaluationError, Result, Value, evaluate
+from ullage.expr.environment import Environment, EvaluationError, Result, Value
+from ullage.expr.evaluate import evaluate
 from ullage.expr.kinds import NO_UNIT, BoolKind, EnumKind, IntKind, Kind, ListKind
 from ullage.expr.tree import (
     Binary,

@@ -12,7 +12,7 @@ from support.sglang_table import ROOT
 from ullage.analysis import Analysis
 from ullage.configuration.given import Plain
 from ullage.configuration.values import complete
-from ullage.expr.evaluate import Value
+from ullage.expr.environment import Value
 from ullage.plan.arenas import PlacedArena, arenas_for
 from ullage.plan.model import Plan
 

@@ -11,14 +11,8 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from ullage.expr.evaluate import (
-    Environment,
-    EvaluationError,
-    Value,
-    evaluate,
-    evaluate_boolean,
-    evaluate_integer,
-)
+from ullage.expr.environment import Environment, EvaluationError, Value
+from ullage.expr.evaluate import evaluate, evaluate_boolean, evaluate_integer
 from ullage.expr.tree import Expr, Name, Over, free_names, walk
 from ullage.expr.tree import transform as rewritten
 from ullage.spec.chains import chain

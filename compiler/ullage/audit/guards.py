@@ -14,7 +14,8 @@ from ullage.bound.domain import worker_name
 from ullage.bound.problem import ModeProblem, Variable
 from ullage.counterexample.finder import Finder
 from ullage.counterexample.space import Assignment, excess
-from ullage.expr.evaluate import EvaluationError, evaluate_boolean
+from ullage.expr.environment import EvaluationError
+from ullage.expr.evaluate import evaluate_boolean
 from ullage.expr.spell import spell
 from ullage.expr.tree import (
     TRUE,

@@ -12,7 +12,13 @@ import functools
 import sympy
 
 from ullage.expr.simplify import fold
-from ullage.expr.tree import Binary, Call, Conditional, Expr, Integer, children, rebuild
+from ullage.expr.tree import Binary, Call, Conditional, Expr, Integer, Name, children, rebuild
+
+REMEMBERED = 65_536
+"""How many forms of polynomials are kept, far more than any engine has."""
+
+_Term = tuple[tuple[int, ...], int]
+"""The powers of the symbols, and the coefficient."""
 
 
 def canonical(node: Expr) -> Expr:
@@ -120,32 +126,51 @@ def _plus(left: Expr, right: Expr) -> Expr:
 
 
 def _collected(node: Expr) -> Expr:
-    atoms: dict[sympy.Symbol, Expr] = {}
-    polynomial = _to_sympy(node, atoms)
-    expanded = sympy.expand(polynomial)
-    symbols = sorted(atoms, key=lambda symbol: int(symbol.name[1:]))
-    if not symbols:
-        return Integer(int(expanded))
-    terms = _ordered_terms(expanded, symbols)
-    for _ in symbols:  # the form is its own: symbols stand in the order in which they appear
-        seen = [s for powers, _ in terms for s, power in zip(symbols, powers, strict=True) if power]
-        appearing = list(dict.fromkeys(seen))
-        if appearing == symbols:
-            break
-        symbols = appearing
-        if not symbols:
-            return Integer(int(expanded))
-        terms = _ordered_terms(expanded, symbols)
-    parts = [atoms[symbol] for symbol in symbols]
+    atoms: list[Expr] = []
+    order, terms = _expanded(_over_symbols(node, atoms))
+    parts = [atoms[position] for position in order]
     return _sum([_monomial(coefficient, powers, parts) for powers, coefficient in terms])
 
 
-def _ordered_terms(
-    polynomial: sympy.Expr, symbols: list[sympy.Symbol]
-) -> list[tuple[tuple[int, ...], int]]:
+def _over_symbols(node: Expr, atoms: list[Expr]) -> Expr:
+    """The polynomial over a name for each atom, by its position among those that are gathered."""
+    match node:
+        case Integer():
+            return node
+        case Binary("+" | "-" | "*" as operator, left, right):
+            return Binary(operator, _over_symbols(left, atoms), _over_symbols(right, atoms))
+        case _:
+            if node not in atoms:
+                atoms.append(node)
+            return Name(str(atoms.index(node)))
+
+
+@functools.lru_cache(maxsize=REMEMBERED)
+def _expanded(form: Expr) -> tuple[tuple[int, ...], tuple[_Term, ...]]:
+    """The names in the order in which they appear in the terms, and the terms.
+
+    Remembered by form, since most are a sum or a product of two.
+    """
+    symbols: dict[str, sympy.Symbol] = {}
+    polynomial = sympy.expand(_to_sympy(form, symbols))
+    order = tuple(symbols)
+    terms = _ordered_terms(polynomial, [symbols[name] for name in order])
+    for _ in symbols:  # the form is its own: symbols stand in the order in which they appear
+        seen = (n for powers, _ in terms for n, power in zip(order, powers, strict=True) if power)
+        appearing = tuple(dict.fromkeys(seen))
+        if appearing == order:
+            break
+        order = appearing
+        terms = _ordered_terms(polynomial, [symbols[name] for name in order])
+    return tuple(map(int, order)), terms
+
+
+def _ordered_terms(polynomial: sympy.Expr, symbols: list[sympy.Symbol]) -> tuple[_Term, ...]:
     """The powers and coefficients of a polynomial, positive ones first."""
+    if not symbols:
+        return (((), int(polynomial)),)
     terms = [(powers, int(value)) for powers, value in sympy.Poly(polynomial, *symbols).terms()]
-    return [each for each in terms if each[1] > 0] + [each for each in terms if each[1] < 0]
+    return (*(each for each in terms if each[1] > 0), *(each for each in terms if each[1] < 0))
 
 
 def _monomial(coefficient: int, powers: tuple[int, ...], atoms: list[Expr]) -> Expr:
@@ -156,20 +181,19 @@ def _monomial(coefficient: int, powers: tuple[int, ...], atoms: list[Expr]) -> E
     return product if coefficient == 1 else Binary("*", Integer(coefficient), product)
 
 
-def _to_sympy(node: Expr, atoms: dict[sympy.Symbol, Expr]) -> sympy.Expr:
-    match node:
+def _to_sympy(form: Expr, symbols: dict[str, sympy.Symbol]) -> sympy.Expr:
+    match form:
         case Integer(value=value):
             return sympy.Integer(value)
         case Binary("+", left, right):
-            return _to_sympy(left, atoms) + _to_sympy(right, atoms)
+            return _to_sympy(left, symbols) + _to_sympy(right, symbols)
         case Binary("-", left, right):
-            return _to_sympy(left, atoms) - _to_sympy(right, atoms)
+            return _to_sympy(left, symbols) - _to_sympy(right, symbols)
         case Binary("*", left, right):
-            return _to_sympy(left, atoms) * _to_sympy(right, atoms)
+            return _to_sympy(left, symbols) * _to_sympy(right, symbols)
+        case Name(name=name):
+            if name not in symbols:
+                symbols[name] = sympy.Symbol(f"t{name}", integer=True)
+            return symbols[name]
         case _:
-            for symbol, atom in atoms.items():
-                if atom == node:
-                    return symbol
-            symbol = sympy.Symbol(f"t{len(atoms)}", integer=True)
-            atoms[symbol] = node
-            return symbol
+            raise AssertionError(f"not a polynomial: {form}")

@@ -25,7 +25,7 @@ class ChoiceRules(UnroundingRules):
     claims are attempts, it would cost far too much.
     """
 
-    given: tuple[Expr, ...]
+    assumed: frozenset[Expr]
 
     @abstractmethod
     def case(self, condition: Expr) -> ChoiceRules:
@@ -96,10 +96,10 @@ class ChoiceRules(UnroundingRules):
         return cases and Step("chain", left, right, (first, cases))
 
     def _decided(self, condition: Expr) -> bool | None:
-        if condition in self.given:
+        if condition in self.assumed:
             return True
         opposite = negation(condition)
-        return False if opposite in self.given or fold(opposite) in self.given else None
+        return False if opposite in self.assumed or fold(opposite) in self.assumed else None
 
     def _with_arms(self, left: Expr, right: Expr, condition: Expr, holds: bool) -> Step | None:
         """A proof for the sides with what a decided condition chooses."""

@@ -55,7 +55,7 @@ class Composer:
     which ranks each marked maximum is. `maxima`: those over ranks, as if there were one in each
     mode. With `may_be_absent` what a rank in another mode brings starts from zero; without it this
     has to make no difference. `shares`: what ranks bring to sums and maxima. `lows`: the least
-    values that are declared.
+    values that are declared. `arrived`: the axes with which other ranks come to a collective.
     """
 
     resolved: ResolvedSpec
@@ -77,6 +77,7 @@ class Composer:
     brought_live: list[Live] = field(default_factory=list)
     choices: dict[tuple[Turn, Expr, str], str] = field(default_factory=dict)
     own_choices: set[str] = field(default_factory=set)
+    arrived: dict[tuple[str, Turn, str], Axes] = field(default_factory=dict)
 
     def apart(self) -> Self:
         """The same, to which more can be added without changing this."""
@@ -94,6 +95,7 @@ class Composer:
             brought_live=[*self.brought_live],
             choices={**self.choices},
             own_choices={*self.own_choices},
+            arrived={**self.arrived},
         )
 
     @property
@@ -137,18 +139,16 @@ class Composer:
             name = configured.name if isinstance(configured, Name) else parameter.name
             named[name] = self._serving(parameter, mode, guard, origin)
         self.values[origin] = named
-        totals = Totals(suffix, guard)
-        self.totals[origin] = totals
+        self.totals[origin] = totals = Totals(suffix, guard)
         for each in mode.live:
-            low = substitute(self.rewrite(each.range.low), named)
-            high = substitute(self.rewrite(each.range.high), named)
+            ends = (each.range.low, each.range.high)
+            low, high = (substitute(self.rewrite(end), named) for end in ends)
             if each.per is not None:
                 totals.declare(each, low, high, named[each.per])
                 continue
             label = f"{each.name} of {rank_label(origin)}{mode.name}" if origin else each.name
-            source = origin or "own"
-            name = each.name + suffix
-            self.live.append(Live(name, fold(low), fold(high), guard, source, label, each.place))
+            whose = (guard, origin or "own", label, each.place)
+            self.live.append(Live(each.name + suffix, fold(low), fold(high), *whose))
         for condition in mode.where:
             relation = totals.sum_free(substitute(self.rewrite(condition), named))
             self.couplings.append(Coupling(fold(relation), guard))
@@ -237,34 +237,33 @@ class Composer:
 
     def seen_by(self, entry: PipelineEntry, named: Axes, axes: Axes) -> Axes:
         """What a transform sees of a rank: what varies while serving, its axes and arguments."""
-        return {**serving_names(named), **axes, **self._arguments(entry, named)}
+        arguments = {
+            name: substitute(self.rewrite(value), named) for name, value in entry.arguments
+        }
+        return {**serving_names(named), **axes, **arguments}
 
     def transform(self, entry: PipelineEntry) -> Transform:
         return self.resolved.transforms[entry.transform]
-
-    def _arguments(self, entry: PipelineEntry, named: Axes) -> Axes:
-        return {name: substitute(self.rewrite(value), named) for name, value in entry.arguments}
 
     # Other ranks
 
     def peers_of(self, mode: Mode) -> list[Mode]:
         """The modes that other ranks may be in: those it names and those that name it."""
         modes = self.resolved.spec.modes
-        names = {*mode.peers} | {each.name for each in modes if mode.name in each.peers}
-        chosen = [each for each in modes if each.name in names - {mode.name}]
+        named = {*mode.peers, *(each.name for each in modes if mode.name in each.peers)}
+        chosen = [each for each in modes if each.name in named - {mode.name}]
         return [*chosen, mode] if self.own_peer else chosen
 
     def brought(self, peer: Mode, turn: Turn, origin: str, guard: Expr) -> Axes:
         """The axes and arguments with which a rank in `peer` joins a collective."""
-        axes, _ = self.pipeline(peer, turn, origin, guard)
+        key = (peer.name, turn, origin)
+        if key not in self.arrived:
+            self.arrived[key], _ = self.pipeline(peer, turn, origin, guard)
         group, position = turn
-        entries = [
-            entry
-            for entry in peer.pipeline
-            if (collective := self.transform(entry).collective) and collective.group == group
-        ]
+        steps = ((entry, self.transform(entry).collective) for entry in peer.pipeline)
+        entries = [entry for entry, joined in steps if joined and joined.group == group]
         named = self.live_of(peer, origin, guard)
-        return self.seen_by(entries[position], named, axes)
+        return self.seen_by(entries[position], named, self.arrived[key])
 
     def others_of(self, mode: Mode) -> Mapping[str, Mode]:
         """The modes of other ranks whose live variables are declared, by their origins.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ullage.bound.canonical import additive_terms, canonical, linear_in, negated
 from ullage.bound.problem import ModeProblem
@@ -35,11 +35,12 @@ class Relation:
     right: Expr
     guard: Expr = TRUE
     chooses: bool = False
+    claim: Expr = field(init=False, compare=False, repr=False)
+    """The relation as a boolean expression."""
 
-    @property
-    def claim(self) -> Expr:
-        """The relation as a boolean expression."""
-        return fold(disjunction(negation(self.guard), Comparison("<=", self.left, self.right)))
+    def __post_init__(self) -> None:
+        claim = disjunction(negation(self.guard), Comparison("<=", self.left, self.right))
+        object.__setattr__(self, "claim", fold(claim))
 
     def mentions(self, name: str) -> bool:
         """Whether the variable takes part."""
@@ -81,7 +82,9 @@ def relations_of(mode: ModeProblem) -> tuple[Relation, ...]:
         found.append(Relation(Name(live.name), live.high, live.guard))
     for coupling in (each for each in mode.couplings if each.bounds):
         relations = _from_condition(coupling.condition, coupling.guard)
-        found.extend(replace(each, chooses=coupling.chooses) for each in relations)
+        if coupling.chooses:
+            relations = [replace(each, chooses=True) for each in relations]
+        found.extend(relations)
     return tuple(found)
 
 

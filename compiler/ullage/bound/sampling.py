@@ -11,19 +11,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ullage.bound.problem import Domain, Variable
-from ullage.expr.evaluate import (
-    Environment,
-    EvaluationError,
-    Result,
-    Value,
-    evaluate,
-    evaluator,
-)
+from ullage.expr.environment import Environment, EvaluationError, Result, Value
+from ullage.expr.evaluate import evaluate, evaluator
 from ullage.expr.tree import (
     Call,
     Comparison,
     Comprehension,
     Expr,
+    Integer,
     Logical,
     Name,
     disjunction,
@@ -105,9 +100,6 @@ class _Condition:
     names: tuple[str, ...]
     direct: tuple[str, ...]
     equated: tuple[tuple[str, Expr], ...]
-
-    def broken(self, values: _Values) -> bool:
-        return not self.truth.value(values, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +291,7 @@ class ConfigurationDrawer:
 
 
 def _broken(conditions: Iterable[_Condition], values: _Values) -> frozenset[_Condition]:
-    return frozenset(each for each in conditions if each.broken(values))
+    return frozenset({each for each in conditions if not each.truth.value(values, False)})
 
 
 def _users(uses: Iterable[tuple[str, frozenset[str]]]) -> Mapping[str, set[str]]:
@@ -354,6 +346,8 @@ def _drawn_list(low: int, high: int, source: random.Random) -> list[int]:
 def _end(end: Expr | None, sample: Sample, default: int) -> int:
     if end is None:
         return default
+    if isinstance(end, Integer):
+        return end.value
     try:
         value = evaluate(end, sample)
     except EvaluationError:

@@ -53,6 +53,10 @@ class Search(ChoiceRules):
     tried: dict[tuple[Expr, Expr], Step | None] = field(default_factory=dict)
     signs: dict[tuple[Expr, int], bool] = field(default_factory=dict)
     cases: dict[Expr, Search] = field(default_factory=dict)
+    assumed: frozenset[Expr] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.assumed = frozenset(self.given)
 
     def at_most(self, left: Expr, right: Expr, depth: int = 0) -> Step | None:
         """A proposed proof of `left <= right`, or None."""
@@ -72,7 +76,7 @@ class Search(ChoiceRules):
         """A proof that needs no search: the sides are the same, or the claim is assumed."""
         if left == right:
             return Step("same", left, right)
-        if Comparison("<=", left, right) in self.given:
+        if Comparison("<=", left, right) in self.assumed:
             return Step("leaf", left, right)
         return None
 
@@ -135,8 +139,8 @@ class Search(ChoiceRules):
     def is_impossible(self, case: Expr) -> bool:
         """Whether a condition is known not to hold."""
         opposite = negation(case)
-        return opposite in self.given or (
-            case not in self.given and self.oracle(opposite, self.given)
+        return opposite in self.assumed or (
+            case not in self.assumed and self.oracle(opposite, self.given)
         )
 
     def _under(self, condition: Expr) -> Search:

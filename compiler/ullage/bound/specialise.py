@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from ullage.bound.declared import declared_lows
 from ullage.bound.domain import ForWorker, domain_of, for_worker
@@ -14,88 +15,125 @@ from ullage.bound.targets import own_dimensions, with_targets
 from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.simplify import fold
 from ullage.expr.spell import spell
-from ullage.expr.tree import FALSE, conjunction, free_names
+from ullage.expr.tree import FALSE, Expr, conjunction, free_names
+from ullage.processes import Mapper, in_turn
 from ullage.spec.chains import chain_of, serving_by_mode
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Mode, Runner, Worker
 
 
-def specialise(resolved: ResolvedSpec, collector: Collector | None = None) -> Problem:
+def specialise(
+    resolved: ResolvedSpec, collector: Collector | None = None, mapped: Mapper = in_turn
+) -> Problem:
     """The problem of every runner and worker, over one common domain.
 
     Raises DiagnosticError with every mode that is outside of what can be bounded; they are
-    gathered in `collector` if one is given.
+    gathered in `collector` if one is given. Modes are composed as `mapped` does it.
     """
-    found = Collector() if collector is None else collector
-    workers = [
-        (each, for_worker(resolved, each.name), serving_by_mode(resolved.spec.runners, each.name))
-        for each in resolved.spec.workers
-    ]
-    runners = [
-        runner_problem(resolved, runner, worker, rewrite, serving, found)
-        for runner in resolved.spec.runners
-        for worker, rewrite, serving in workers
-        if worker.name in runner.workers
-    ]
-    found.raise_if_errors()
-    return Problem(domain_of(resolved), tuple(runner for runner in runners if runner.modes))
+    collector = Collector() if collector is None else collector
+    runners = tuple(_runners(resolved))
+    pending = [(each, mode) for each in runners for mode in each.modes]
+    composed = iter(mapped(_composed, pending))
+    found = [_problem(each, [next(composed) for _ in each.modes], collector) for each in runners]
+    collector.raise_if_errors()
+    return Problem(domain_of(resolved), tuple(each for each in found if each.modes))
 
 
-def runner_problem(
-    resolved: ResolvedSpec,
-    runner: Runner,
-    worker: Worker,
-    rewrite: ForWorker,
-    serving: Mapping[str, tuple[Runner, ...]],
-    collector: Collector,
-) -> RunnerProblem:
+@dataclass(frozen=True, slots=True)
+class _Runner:
     """One runner of one worker, with the modes that the worker can be in.
 
     `serving`: the runners that serve each mode on the worker.
     """
-    guard = fold(conjunction(rewrite(worker.when), rewrite(runner.when)))
-    lows = declared_lows(resolved, rewrite)
-    declared = OfRunner(guard, lows, own_dimensions(resolved, runner))
-    composed: list[ModeProblem] = []
-    for mode in resolved.modes_of(runner):
-        if fold(conjunction(rewrite(mode.when), guard)) == FALSE:
-            continue  # another worker's
-        try:
-            before = _asked_before(runner, serving.get(mode.name, ()))
-            composed.append(compose(resolved, mode, runner, before, rewrite, declared))
-        except NotSummableError as error:
-            _report_sum(error, mode, collector)
-    for problem in composed:
+
+    resolved: ResolvedSpec
+    runner: Runner
+    worker: Worker
+    rewrite: ForWorker
+    serving: Mapping[str, tuple[Runner, ...]]
+    declared: OfRunner
+
+    @property
+    def modes(self) -> list[Mode]:
+        """The modes that are not another worker's."""
+        exists = self.declared.exists
+        return [
+            mode
+            for mode in self.resolved.modes_of(self.runner)
+            if fold(conjunction(self.rewrite(mode.when), exists)) != FALSE
+        ]
+
+    def asked_before(self, mode: Mode) -> tuple[Runner, ...]:
+        """The exclusive runners that are asked for a batch before this one is."""
+        if mode.name not in self.serving:
+            return ()
+        asked = chain_of(self.serving[mode.name])
+        return tuple(each for each in asked[: asked.index(self.runner)] if each.exclusive)
+
+
+def _runners(resolved: ResolvedSpec) -> Iterator[_Runner]:
+    workers = [
+        (each, for_worker(resolved, each.name), serving_by_mode(resolved.spec.runners, each.name))
+        for each in resolved.spec.workers
+    ]
+    for runner in resolved.spec.runners:
+        for worker, rewrite, serving in workers:
+            if worker.name in runner.workers:
+                exists = fold(conjunction(rewrite(worker.when), rewrite(runner.when)))
+                lows, own = declared_lows(resolved, rewrite), own_dimensions(resolved, runner)
+                declared = OfRunner(exists, lows, own)
+                yield _Runner(resolved, runner, worker, rewrite, serving, declared)
+
+
+@dataclass(frozen=True, slots=True)
+class _NotSummable:
+    """A mode that is out of what can be bounded, for a sum over requests of this."""
+
+    operand: Expr
+
+
+def _composed(of: tuple[_Runner, Mode]) -> ModeProblem | _NotSummable:
+    own, mode = of
+    before = own.asked_before(mode)
+    try:
+        return compose(own.resolved, mode, own.runner, before, own.rewrite, own.declared)
+    except NotSummableError as error:
+        return _NotSummable(error.operand)
+
+
+def _problem(
+    own: _Runner, composed: Sequence[ModeProblem | _NotSummable], collector: Collector
+) -> RunnerProblem:
+    """A runner with its modes; what is wrong with them is collected."""
+    modes = [each for each in composed if isinstance(each, ModeProblem)]
+    for mode, each in zip(own.modes, composed, strict=True):
+        if isinstance(each, _NotSummable):
+            _report_sum(each.operand, mode, collector)
+    for problem in modes:
         _check_couplings(problem, collector)
-    found = with_targets(resolved, runner, tuple(m for m in composed if m.guard != FALSE))
+    possible = tuple(each for each in modes if each.guard != FALSE)
+    found = with_targets(own.resolved, own.runner, possible)
     targets = dict.fromkeys(target for mode in found.modes for target in mode.extents)
-    name = f"{runner.name}_{worker.name}"
     return RunnerProblem(
-        name,
-        runner.name,
-        worker.name,
-        guard,
+        f"{own.runner.name}_{own.worker.name}",
+        own.runner.name,
+        own.worker.name,
+        own.declared.exists,
         found.modes,
         tuple(targets),
-        runner.place,
+        own.runner.place,
         found.slack,
         found.dimensions,
         found.along,
     )
 
 
-def _asked_before(runner: Runner, serving: tuple[Runner, ...]) -> tuple[Runner, ...]:
-    """The exclusive runners that are asked for a batch before `runner` is."""
-    asked = chain_of(serving)
-    return tuple(each for each in asked[: asked.index(runner)] if each.exclusive)
-
-
-def _report_sum(error: NotSummableError, mode: Mode, collector: Collector) -> None:
+def _report_sum(operand: Expr, mode: Mode, collector: Collector) -> None:
     collector.error(
         "U402",
         f"mode '{mode.name}': no closed maximum is known for the sum over requests of "
-        f"{spell(error.operand)}",
-        error.operand.place,
+        f"{spell(operand)}",
+        operand.place,
         hint="a sum may hold a * x + b * cdiv(x, p) + c, x counted per request",
         related=((mode.place, f"mode '{mode.name}'"),),
     )

@@ -8,8 +8,6 @@ from ullage import __version__
 from ullage.analyse import Progress, analyse
 from ullage.commands.compiled import Compiled
 from ullage.commands.proofs import unproven
-from ullage.emit.formatting import formatter_version
-from ullage.emit.package import emit
 from ullage.memory import Memory
 from ullage.processes import at_once
 from ullage.text.sources import SourceSet
@@ -20,7 +18,10 @@ def build(specs: Path, name: str, progress: Progress, memory: Memory) -> tuple[C
 
     `name` is what places call the folder, in diagnostics as in generated code.
     """
-    analysis = analyse(specs, progress, name, memory)
+    analysis = analyse(specs, progress, name, memory, _import_emitters)
+    from ullage.emit.formatting import formatter_version
+    from ullage.emit.package import emit
+
     progress("generating code")
     compiled = Compiled(
         analysis.resolved.spec.engine,
@@ -34,3 +35,8 @@ def build(specs: Path, name: str, progress: Progress, memory: Memory) -> tuple[C
         unproven(analysis),
     )
     return compiled, analysis.sources
+
+
+def _import_emitters() -> None:
+    """Has them at hand by the time that there is something to emit: they take a while."""
+    import ullage.emit.package  # noqa: F401  # it is used by its name above

@@ -13,7 +13,8 @@ from ullage.commands.reporting import Json
 from ullage.commands.terminal import NO_BREAK, Page
 from ullage.configuration.read import Configuration, read_configuration
 from ullage.configuration.values import complete
-from ullage.expr.evaluate import EvaluationError, evaluate, evaluate_integer
+from ullage.expr.environment import EvaluationError
+from ullage.expr.evaluate import evaluate, evaluate_integer
 from ullage.expr.tree import Expr
 from ullage.read import read
 from ullage.spec.check import ResolvedSpec

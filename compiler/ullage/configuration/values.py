@@ -14,7 +14,8 @@ from ullage.bound.problem import Constraint, Domain, Variable
 from ullage.configuration.convert import WRONG_VALUE, Value, convert, shown
 from ullage.configuration.given import ARGUMENTS, Given, Plain, given, parameter_name, spelled_like
 from ullage.diagnostics.diagnostic import Collector, did_you_mean
-from ullage.expr.evaluate import Environment, EvaluationError, evaluate, evaluate_boolean
+from ullage.expr.environment import Environment, EvaluationError
+from ullage.expr.evaluate import evaluate, evaluate_boolean
 from ullage.expr.spell import spell
 from ullage.expr.tree import Expr, free_names
 from ullage.place import Place

@@ -10,7 +10,8 @@ from ullage.counterexample.finder import Finder
 from ullage.counterexample.shown import Shower
 from ullage.counterexample.space import Assignment, Space, excess
 from ullage.counterexample.values import Shown, spelled
-from ullage.expr.evaluate import EvaluationError, evaluate, evaluate_integer
+from ullage.expr.environment import EvaluationError
+from ullage.expr.evaluate import evaluate, evaluate_integer
 from ullage.expr.tree import Expr, Name, conjunction, free_names, negation
 from ullage.prove.solver import Solver
 from ullage.spec.check import ResolvedSpec

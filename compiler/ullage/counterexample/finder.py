@@ -17,7 +17,8 @@ import z3
 
 from ullage.bound.problem import Definition, Variable
 from ullage.counterexample.space import Assignment, Space, Value
-from ullage.expr.evaluate import EvaluationError, evaluate_integer
+from ullage.expr.environment import EvaluationError
+from ullage.expr.evaluate import evaluate_integer
 from ullage.expr.tree import Call, Expr, Function, Integer, Name, free_names
 from ullage.prove.encode import Encoder
 from ullage.prove.solver import Solver

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ullage.bound.problem import Live
-from ullage.expr.evaluate import Value, evaluate_integer
+from ullage.expr.environment import Value
+from ullage.expr.evaluate import evaluate_integer
 from ullage.expr.tree import Binary, Call, Expr, Name
 
 MOST_STATES = 100_000

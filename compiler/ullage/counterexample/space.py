@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from ullage.bound.domain import worker_name
 from ullage.bound.problem import Definition, Domain, Live, Variable
 from ullage.counterexample.realised import is_derived, realised
-from ullage.expr.evaluate import EvaluationError, evaluate, evaluate_boolean, evaluate_integer
+from ullage.expr.environment import EvaluationError
+from ullage.expr.evaluate import evaluate, evaluate_boolean, evaluate_integer
 from ullage.expr.tree import Conditional, Expr, Name, children, free_names
 from ullage.spec.check import ResolvedSpec
 

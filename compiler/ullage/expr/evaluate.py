@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Literal, TypeVar, cast
 
+from ullage.expr.environment import Environment, EvaluationError, Result, Value
 from ullage.expr.tree import (
     TRUE,
     Aggregate,
@@ -32,63 +33,6 @@ from ullage.expr.tree import (
     Progression,
     has_ranges,
 )
-
-Value = int | bool | Sequence[int]
-Result = int | bool | list[int]
-
-
-class EvaluationError(ValueError):
-    """An expression without a value: a divisor below one, an absent name, no large enough element.
-
-    Also raised for a value of the wrong kind, which `infer` would have refused.
-    """
-
-
-@dataclass(frozen=True, slots=True)
-class Environment:
-    """What names stand for on one rank.
-
-    `values`: integers, booleans, lists, and enums by code. `requests`: for each per-request
-    variable, its value for every request, all of one length. `peers`: the environments of the
-    other ranks of the group. `upper`: the largest value of each varying parameter. `known`: values
-    of subexpressions, kept for an environment that never changes and is asked often.
-    """
-
-    values: Mapping[str, Value]
-    requests: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    peers: tuple[Environment, ...] = ()
-    upper: Mapping[str, int] = field(default_factory=dict)
-    known: dict[object, Result] | None = field(default=None, compare=False, repr=False)
-
-    def remembering(self) -> Environment:
-        """The same environment, which keeps the values of subexpressions."""
-        return replace(self, known={})
-
-    def binding(self, values: Mapping[str, Value]) -> Environment:
-        """The same environment where some names have other values."""
-        return Environment({**self.values, **values}, self.requests, self.peers, self.upper)
-
-    def each_request(self) -> list[Environment]:
-        """One environment for each request, where per-request names are that request's values."""
-        lengths = {len(values) for values in self.requests.values()}
-        if len(lengths) != 1:
-            raise EvaluationError("per-request values are missing or differ in length")
-        (count,) = lengths
-        return [
-            self.binding({name: values[index] for name, values in self.requests.items()})
-            for index in range(count)
-        ]
-
-    def each_rank(self) -> list[Environment]:
-        """One environment for each rank of the group, this one first."""
-        group = (self, *self.peers)
-        return [
-            Environment(
-                member.values, member.requests, group[:index] + group[index + 1 :], member.upper
-            )
-            for index, member in enumerate(group)
-        ]
-
 
 Answer = TypeVar("Answer")
 Evaluator = Callable[[Environment], Answer]
@@ -149,11 +93,11 @@ def evaluator(expr: Expr) -> Evaluator[Result]:
         case Enumerant(code=code):
             return lambda environment: code
         case Name(name=name):
-            return partial(_looked_up, name)
+            return _named(name, _INTEGER | _BOOLEAN, _any)
         case Binary(operator=symbol, left=left, right=right):
             return _arithmetic(symbol, _integer(left), _integer(right))
         case Comparison(operator=symbol, left=left, right=right):
-            return _comparison(_COMPARE[symbol], _scalar(left), _scalar(right))
+            return _comparison(_COMPARE[symbol], left, right)
         case Logical(junction=junction, operands=operands):
             return _logical(junction, [_boolean(operand) for operand in operands])
         case Not(operand=operand):
@@ -174,12 +118,12 @@ def evaluator(expr: Expr) -> Evaluator[Result]:
             return _comprehension(expr)
 
 
-def _looked_up(name: str, environment: Environment) -> Result:
-    try:
-        value = environment.values[name]
-    except KeyError:
-        raise EvaluationError(f"no value for {name}") from None
+def _result(value: Value) -> Result:
     return value if isinstance(value, int) else list(value)
+
+
+def _any(value: Result) -> Result:
+    return value
 
 
 def _remembered(value: Evaluator[Result]) -> Evaluator[Result]:
@@ -197,7 +141,30 @@ def _remembered(value: Evaluator[Result]) -> Evaluator[Result]:
     return remembered
 
 
+def _named(
+    name: str, kinds: frozenset[type], checked: Callable[[Result], Answer]
+) -> Evaluator[Answer]:
+    """The value of a name, at once where it is of one of some kinds: most of what is evaluated."""
+
+    def named(environment: Environment) -> Answer:
+        try:
+            found = environment.values[name]
+        except KeyError:
+            raise EvaluationError(f"no value for {name}") from None
+        if type(found) in kinds:
+            return found  # type: ignore[return-value]  # of the kind; `cast` is a call
+        return checked(_result(found))
+
+    return named
+
+
+_INTEGER = frozenset({int})
+_BOOLEAN = frozenset({bool})
+
+
 def _integer(expr: Expr) -> Evaluator[int]:
+    if isinstance(expr, Name):
+        return _named(expr.name, _INTEGER, _checked_integer)
     value = evaluator(expr)
     if isinstance(expr, Integer | Enumerant | Binary | Call | Over):
         return cast("Evaluator[int]", value)  # nothing else can come out
@@ -216,6 +183,8 @@ def _checked_integer(value: Result) -> int:
 
 
 def _boolean(expr: Expr) -> Evaluator[bool]:
+    if isinstance(expr, Name):
+        return _named(expr.name, _BOOLEAN, _checked_boolean)
     value = evaluator(expr)
     if isinstance(expr, Boolean | Comparison | Logical | Not):
         return cast("Evaluator[bool]", value)  # nothing else can come out
@@ -229,17 +198,18 @@ def _checked_boolean(value: Result) -> bool:
 
 
 def _scalar(expr: Expr) -> Evaluator[int]:
+    if isinstance(expr, Name):
+        return _named(expr.name, _INTEGER | _BOOLEAN, _checked_scalar)
     value = evaluator(expr)
-    if not isinstance(expr, Name | Conditional | ListOf | Comprehension):
+    if not isinstance(expr, Conditional | ListOf | Comprehension):
         return cast("Evaluator[int]", value)  # nothing else can come out
+    return lambda environment: _checked_scalar(value(environment))
 
-    def scalar(environment: Environment) -> int:
-        result = value(environment)
-        if isinstance(result, list):
-            raise EvaluationError(f"expected an integer or a boolean, found {result!r}")
-        return result
 
-    return scalar
+def _checked_scalar(value: Result) -> int:
+    if isinstance(value, list):
+        raise EvaluationError(f"expected an integer or a boolean, found {value!r}")
+    return value
 
 
 def _list(expr: Expr) -> Evaluator[list[int]]:
@@ -276,10 +246,13 @@ def _arithmetic(
             return lambda environment: left(environment) % _divisor(right(environment))
 
 
-def _comparison(
-    compare: Callable[[int, int], bool], left: Evaluator[int], right: Evaluator[int]
-) -> Evaluator[bool]:
-    return lambda environment: compare(left(environment), right(environment))
+def _comparison(compare: Callable[[int, int], bool], left: Expr, right: Expr) -> Evaluator[bool]:
+    first, second = _scalar(left), _scalar(right)
+    match right:
+        case Integer(value=constant) | Enumerant(code=constant):
+            return lambda environment: compare(first(environment), constant)
+        case _:
+            return lambda environment: compare(first(environment), second(environment))
 
 
 def _logical(junction: Junction, operands: Sequence[Evaluator[bool]]) -> Evaluator[bool]:
@@ -394,7 +367,12 @@ def _comprehension(expr: Comprehension) -> Evaluator[list[int]]:
     condition = _boolean(TRUE if expr.condition is None else expr.condition)
 
     def elements(environment: Environment) -> list[int]:
-        drawn = (environment.binding({expr.variable: value}) for value in source(environment))
-        return [element(inner) for inner in drawn if condition(inner)]
+        values = dict(environment.values)
+        inner = replace(environment, values=values, known=None)  # sees one element after another
+        found: list[int] = []
+        for values[expr.variable] in source(environment):
+            if condition(inner):
+                found.append(element(inner))
+        return found
 
     return elements

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ullage.expr.evaluate import EvaluationError, evaluate
+from ullage.expr.environment import EvaluationError
+from ullage.expr.evaluate import evaluate
 from ullage.expr.lex import MAX_LITERAL
 from ullage.expr.tree import (
     FALSE,

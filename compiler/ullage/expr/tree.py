@@ -276,12 +276,17 @@ def walk(node: Expr) -> Iterator[Expr]:
 
 
 def folded(node: Expr, fold: Callable[[Expr], Expr]) -> Expr:
-    """`node` as `fold` makes it from the node over folded subexpressions; made only once."""
+    """`node` as `fold` makes it from the node over folded subexpressions; made only once.
+
+    What has no subexpressions stays as it is.
+    """
     try:
         return node._folded
     except AttributeError:
         parts = children(node)
-        new_parts = tuple(folded(part, fold) for part in parts)
+        if not parts:
+            return node
+        new_parts = tuple([folded(part, fold) for part in parts])
         result = fold(rebuild(node, new_parts) if new_parts != parts else node)
         object.__setattr__(node, "_folded", result)
         return result
@@ -310,7 +315,7 @@ def _free_names(node: Expr) -> frozenset[str]:
 def transform(node: Expr, rewrite: Callable[[Expr], Expr]) -> Expr:
     """Rewrite bottom-up: subexpressions first, then the node over the rewritten parts."""
     parts = children(node)
-    new_parts = tuple(transform(part, rewrite) for part in parts)
+    new_parts = tuple([transform(part, rewrite) for part in parts])
     return rewrite(rebuild(node, new_parts) if new_parts != parts else node)
 
 
@@ -325,7 +330,7 @@ def substitute(node: Expr, values: dict[str, Expr]) -> Expr:
             return _substitute_inside(node, values)
         case _:
             parts = children(node)
-            new_parts = tuple(substitute(part, values) for part in parts)
+            new_parts = tuple([substitute(part, values) for part in parts])
             return rebuild(node, new_parts) if new_parts != parts else node
 
 

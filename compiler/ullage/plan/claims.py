@@ -23,6 +23,7 @@ from ullage.expr.tree import (
     Not,
     conjunction,
     free_names,
+    negation,
     substitute,
 )
 from ullage.plan.intervals import Interval, Intervals
@@ -88,6 +89,10 @@ class Claims:
     def holds(self, claim: Expr, given: Sequence[Expr]) -> bool:
         """Whether the claim over parameters holds wherever all of `given` does."""
         return claim == TRUE or self.solver.proves(claim, given)
+
+    def is_refuted(self, claim: Expr, given: Sequence[Expr]) -> bool:
+        """Whether some legal configuration is seen not to satisfy the claim where `given` holds."""
+        return self.solver.has_example(negation(claim), *given)
 
     def failure(
         self, claim: Expr, given: Sequence[Expr], live: tuple[Live, ...] = ()

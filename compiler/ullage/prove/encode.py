@@ -20,6 +20,7 @@ from ullage.expr.tree import (
     Boolean,
     Call,
     Comparison,
+    ComparisonOperator,
     Comprehension,
     Conditional,
     Enumerant,
@@ -34,6 +35,23 @@ from ullage.expr.tree import (
     substitute,
 )
 from ullage.prove.lists import has_at_least, has_element, known_elements
+from ullage.prove.terms import (
+    above,
+    at_least,
+    at_most,
+    below,
+    chosen,
+    chosen_truth,
+    equal,
+    every,
+    implied,
+    minus,
+    negated,
+    plus,
+    some,
+    times,
+    unequal,
+)
 
 Define = Callable[[z3.ArithRef], z3.BoolRef]
 
@@ -46,6 +64,15 @@ class NamedTerm:
     axioms: tuple[z3.BoolRef, ...]
     names: Mapping[str, z3.ExprRef]
 
+
+_COMPARED: Mapping[ComparisonOperator, Callable[[z3.ArithRef, z3.ArithRef], z3.BoolRef]] = {
+    "==": equal,
+    "!=": unequal,
+    "<": below,
+    "<=": at_most,
+    ">": above,
+    ">=": at_least,
+}
 
 Terms = dict[str, NamedTerm]
 Make = Callable[[str, z3.Context | None], z3.ExprRef]
@@ -72,6 +99,10 @@ class Encoder:
     names: dict[str, z3.ExprRef] = field(default_factory=dict)
     terms: dict[str, z3.ArithRef] = field(default_factory=dict)
 
+    @property
+    def _context(self) -> z3.Context:
+        return self.context or z3.main_ctx()
+
     def integer(self, node: Expr) -> z3.ArithRef:
         """The z3 integer term of an integer (or enum) expression."""
         match node:
@@ -82,19 +113,19 @@ class Encoder:
             case Name(name=name):
                 return self._integer_name(name)
             case Binary("+", left, right):
-                return self.integer(left) + self.integer(right)
+                return plus(self.integer(left), self.integer(right))
             case Binary("-", left, right):
-                return self.integer(left) - self.integer(right)
+                return minus(self.integer(left), self.integer(right))
             case Binary("*", left, right):
-                return self.integer(left) * self.integer(right)
+                return times(self.integer(left), self.integer(right))
             case Binary("//", left, right):
                 return self._quotient(node, self.integer(left), self.integer(right))
             case Binary("%", left, right):
                 numerator, divisor = self.integer(left), self.integer(right)
                 quotient = self._quotient(Binary("//", left, right), numerator, divisor)
-                return numerator - quotient * divisor
+                return minus(numerator, times(quotient, divisor))
             case Conditional(condition, then, otherwise):
-                return z3.If(self.boolean(condition), self.integer(then), self.integer(otherwise))
+                return chosen(self.boolean(condition), self.integer(then), self.integer(otherwise))
             case Call():
                 return self._call(node)
             case _:
@@ -110,50 +141,41 @@ class Encoder:
             case Comparison(operator, left, right):
                 return self._comparison(operator, left, right)
             case Logical("and", operands):
-                return z3.And([self.boolean(operand) for operand in operands])
+                return every([self.boolean(operand) for operand in operands], self._context)
             case Logical("or", operands):
-                return z3.Or([self.boolean(operand) for operand in operands])
+                return some([self.boolean(operand) for operand in operands], self._context)
             case Not(operand=operand):
-                return z3.Not(self.boolean(operand))
+                return negated(self.boolean(operand))
             case Conditional(condition, then, otherwise):
-                return z3.If(self.boolean(condition), self.boolean(then), self.boolean(otherwise))
+                return chosen_truth(
+                    self.boolean(condition), self.boolean(then), self.boolean(otherwise)
+                )
             case _:
                 raise AssertionError(f"not a boolean term: {spell(node)}")
 
-    def _comparison(self, operator: str, left: Expr, right: Expr) -> z3.BoolRef:
+    def _comparison(self, operator: ComparisonOperator, left: Expr, right: Expr) -> z3.BoolRef:
         if self._is_boolean(left):
             return self._compare_booleans(operator, self.boolean(left), self.boolean(right))
-        a, b = self.integer(left), self.integer(right)
-        match operator:
-            case "==":
-                return a == b
-            case "!=":
-                return a != b
-            case "<":
-                return a < b
-            case "<=":
-                return a <= b
-            case ">":
-                return a > b
-            case _:
-                return a >= b
+        return _COMPARED[operator](self.integer(left), self.integer(right))
 
     @staticmethod
-    def _compare_booleans(operator: str, left: z3.BoolRef, right: z3.BoolRef) -> z3.BoolRef:
+    def _compare_booleans(
+        operator: ComparisonOperator, left: z3.BoolRef, right: z3.BoolRef
+    ) -> z3.BoolRef:
         """False is less than true, as in Python."""
         match operator:
             case "==":
-                return left == right
+                return equal(left, right)
             case "!=":
-                return z3.Not(left == right)
+                return negated(equal(left, right))
             case "<":
-                return z3.And(z3.Not(left), right)
+                return every((negated(left), right), left.ctx)
             case "<=":
-                return z3.Implies(left, right)
+                return implied(left, right)
             case ">":
-                return z3.And(left, z3.Not(right))
+                return every((left, negated(right)), left.ctx)
             case _:
-                return z3.Implies(right, left)
+                return implied(right, left)
 
     def _is_boolean(self, node: Expr) -> bool:
         match node:
@@ -193,29 +215,32 @@ class Encoder:
         definition = self.definitions.get(name)
         if definition is not None and not self.opaque_definitions:
             guard = self.boolean(definition.guard)
-            self.axioms.append(z3.Implies(guard, term == self.boolean(definition.value)))
+            self.axioms.append(implied(guard, equal(term, self.boolean(definition.value))))
 
     def _axioms_of_integer(self, name: str, term: z3.ExprRef) -> None:
         variable = self.variables.get(name)
         if variable is not None:
             guard = self.boolean(variable.guard)
             if variable.low is not None:
-                self.axioms.append(z3.Implies(guard, self.integer(variable.low) <= term))
+                self.axioms.append(implied(guard, at_most(self.integer(variable.low), term)))
             if variable.high is not None:
-                self.axioms.append(z3.Implies(guard, term <= self.integer(variable.high)))
+                self.axioms.append(implied(guard, at_most(term, self.integer(variable.high))))
             return
         definition = self.definitions.get(name)
         if definition is None:
             return
         guard = self.boolean(definition.guard)
         if not self.opaque_definitions:
-            self.axioms.append(z3.Implies(guard, term == self.integer(definition.value)))
+            self.axioms.append(implied(guard, equal(term, self.integer(definition.value))))
         if name in self.lower_bounds:
-            self.axioms.append(z3.Implies(guard, term >= self.lower_bounds[name]))
+            least = z3.IntVal(self.lower_bounds[name], self.context)
+            self.axioms.append(implied(guard, at_least(term, least)))
 
     def _quotient(self, key: Expr, numerator: z3.ArithRef, divisor: z3.ArithRef) -> z3.ArithRef:
         def define(term: z3.ArithRef) -> z3.BoolRef:
-            return z3.And(term * divisor <= numerator, numerator < term * divisor + divisor)
+            whole = times(term, divisor)
+            below_next = below(numerator, plus(whole, divisor))
+            return every((at_most(whole, numerator), below_next), self._context)
 
         return self._defined(spell(key), divisor, define)
 
@@ -223,7 +248,7 @@ class Encoder:
         match node.function, node.arguments:
             case "align_up", (operand, alignment):
                 multiple = self._rounded_up(operand, alignment)
-                return multiple * self.integer(alignment)
+                return times(multiple, self.integer(alignment))
             case "cdiv", (operand, divisor):
                 return self._rounded_up(operand, divisor)
             case "next_in", (operand, source):
@@ -240,7 +265,8 @@ class Encoder:
         a, b = self.integer(operand), self.integer(divisor)
 
         def define(term: z3.ArithRef) -> z3.BoolRef:
-            return z3.And(term * b >= a, a > term * b - b)
+            whole = times(term, b)
+            return every((at_least(whole, a), above(a, minus(whole, b))), self._context)
 
         return self._defined(key, b, define)
 
@@ -248,15 +274,16 @@ class Encoder:
         if key not in self.terms:
             term = z3.Int(key, self.context)
             self.terms[key] = term
-            self.axioms.append(z3.Implies(divisor >= 1, define(term)))
+            one = z3.IntVal(1, self.context)
+            self.axioms.append(implied(at_least(divisor, one), define(term)))
         return self.terms[key]
 
     @staticmethod
     def _fold(extreme: str, terms: list[z3.ArithRef]) -> z3.ArithRef:
         result = terms[0]
         for term in terms[1:]:
-            larger = term > result if extreme == "max" else term < result
-            result = z3.If(larger, term, result)
+            beyond = above(term, result) if extreme == "max" else below(term, result)
+            result = chosen(beyond, term, result)
         return result
 
     def _next_in(self, node: Expr, operand: Expr, source: Expr) -> z3.ArithRef:
@@ -267,10 +294,11 @@ class Encoder:
             value, largest = self.integer(operand), self._extreme("max", source)
             # Where no element is large enough, nobody looks: then it stands for some element.
             inhabited = self._inhabited(source)
-            inside = z3.And(term <= largest, self._element(source, term))
-            self.axioms.append(z3.Implies(inhabited, inside))
-            exists = z3.And(inhabited, self.boolean(has_at_least(operand, source)))
-            self.axioms.append(z3.Implies(exists, value <= term))
+            inside = every((at_most(term, largest), self._element(source, term)), self._context)
+            self.axioms.append(implied(inhabited, inside))
+            large_enough = self.boolean(has_at_least(operand, source))
+            exists = every((inhabited, large_enough), self._context)
+            self.axioms.append(implied(exists, at_most(value, term)))
         return self.terms[key]
 
     def _extreme(self, extreme: str, source: Expr) -> z3.ArithRef:
@@ -282,8 +310,8 @@ class Encoder:
             self.terms[key] = term
             known = [self._element(source, term), *self._beyond(extreme, source, term)]
             if extreme == "min":
-                known.append(term <= self._extreme("max", source))
-            self.axioms.append(z3.Implies(self._inhabited(source), z3.And(known)))
+                known.append(at_most(term, self._extreme("max", source)))
+            self.axioms.append(implied(self._inhabited(source), every(known, self._context)))
         return self.terms[key]
 
     def _inhabited(self, source: Expr) -> z3.BoolRef:
@@ -296,9 +324,11 @@ class Encoder:
             case ListOf():
                 return self.boolean(has_element(source))
             case Comprehension(source=inner):
-                return z3.And(self._inhabited(inner), self.boolean(has_element(source)))
+                return every(
+                    (self._inhabited(inner), self.boolean(has_element(source))), self._context
+                )
             case Conditional(condition, then, otherwise):
-                return z3.If(
+                return chosen_truth(
                     self.boolean(condition), self._inhabited(then), self._inhabited(otherwise)
                 )
             case _:
@@ -312,11 +342,11 @@ class Encoder:
             case Name(name=name):
                 return self._element_of_parameter(name, element)
             case ListOf(elements=elements):
-                return z3.Or([self._is_item(item, element) for item in elements])
+                return some([self._is_item(item, element) for item in elements], self._context)
             case Comprehension():
                 return self._element_of_comprehension(source, element)
             case Conditional(condition, then, otherwise):
-                return z3.If(
+                return chosen_truth(
                     self.boolean(condition),
                     self._element(then, element),
                     self._element(otherwise, element),
@@ -327,7 +357,7 @@ class Encoder:
     def _is_item(self, item: Expr, element: z3.ArithRef) -> z3.BoolRef:
         """Whether an element of a written list is this item of it, or one of its range."""
         if not isinstance(item, Progression):
-            return element == self.integer(item)
+            return equal(element, self.integer(item))
         distance, step = element - self.integer(item.first), self.integer(item.step)
         inside = z3.And(distance >= 0, element < self.integer(item.end))
         return z3.And(inside, z3.Implies(step >= 1, distance % step == 0))
@@ -336,19 +366,19 @@ class Encoder:
         """An extreme of a written list is beyond each item, and beyond the ends of each range."""
         for where, item in known_elements(source) if isinstance(source, ListOf) else ():
             value = self.integer(item)
-            beyond = term >= value if extreme == "max" else term <= value
-            yield z3.Implies(self.boolean(where), beyond)
+            beyond = at_least(term, value) if extreme == "max" else at_most(term, value)
+            yield implied(self.boolean(where), beyond)
 
     def _element_of_parameter(self, name: str, element: z3.ArithRef) -> z3.BoolRef:
         variable = self.variables.get(name)
         if variable is None:
             return z3.BoolVal(True, self.context)
-        known = [self._extreme_unconstrained(name) >= element]
+        known = [at_least(self._extreme_unconstrained(name), element)]
         if variable.low is not None:
-            known.append(self.integer(variable.low) <= element)
+            known.append(at_most(self.integer(variable.low), element))
         if variable.high is not None:
-            known.append(element <= self.integer(variable.high))
-        return z3.And(known)
+            known.append(at_most(element, self.integer(variable.high)))
+        return every(known, self._context)
 
     def _extreme_unconstrained(self, name: str) -> z3.ArithRef:
         return z3.Int(f"max({name})", self.context)
@@ -359,7 +389,7 @@ class Encoder:
         self.names[inner] = drawn
         names: dict[str, Expr] = {source.variable: Name(inner)}
         known = [self._element(source.source, drawn)]
-        known.append(element == self.integer(substitute(source.element, names)))
+        known.append(equal(element, self.integer(substitute(source.element, names))))
         if source.condition is not None:
             known.append(self.boolean(substitute(source.condition, names)))
-        return z3.And(known)
+        return every(known, self._context)

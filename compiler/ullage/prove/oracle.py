@@ -14,7 +14,8 @@ from functools import cached_property
 
 from ullage.bound.problem import Domain, Live, ModeProblem, RunnerProblem
 from ullage.bound.sampling import ConfigurationDrawer, Sample
-from ullage.expr.evaluate import EvaluationError, evaluate, holding
+from ullage.expr.environment import EvaluationError
+from ullage.expr.evaluate import evaluate, holding
 from ullage.expr.tree import (
     TRUE,
     Binary,
@@ -45,21 +46,30 @@ EFFORT_OF_A_LIMIT = 100_000
 
 
 @dataclass
+class _Assumed:
+    """The samples that satisfy some assumptions, and what was answered under them."""
+
+    samples: tuple[Sample, ...]
+    known: dict[Expr, bool] = field(default_factory=dict)
+    refuted: dict[Expr, bool] = field(default_factory=dict)
+
+
+@dataclass
 class Oracle:
     """Whether a claim holds under assumptions, as far as samples and z3 can tell."""
 
     solver: Solver
     samples: tuple[Sample, ...]
     more: Demand | None = None
-    known: dict[tuple[Expr, tuple[Expr, ...]], bool] = field(default_factory=dict)
-    refuted: dict[tuple[Expr, tuple[Expr, ...]], bool] = field(default_factory=dict)
-    chosen: dict[tuple[Expr, ...], tuple[Sample, ...]] = field(default_factory=dict)
+    _assumed: dict[tuple[Expr, ...], _Assumed] = field(default_factory=dict)
+    _same: dict[int, tuple[tuple[Expr, ...], _Assumed]] = field(default_factory=dict)
 
     def __call__(self, claim: Expr, given: tuple[Expr, ...]) -> bool:
-        key = (claim, given)
-        if key not in self.known:
-            self.known[key] = not self.refutes(claim, given) and self._proves(claim, given)
-        return self.known[key]
+        known = self._under(given).known
+        answer = known.get(claim)
+        if answer is None:
+            answer = known[claim] = not self.refutes(claim, given) and self._proves(claim, given)
+        return answer
 
     def _proves(self, claim: Expr, given: tuple[Expr, ...]) -> bool:
         if _limits_by_list(claim):
@@ -75,29 +85,39 @@ class Oracle:
 
     def _refuted_by_more(self, claim: Expr, given: tuple[Expr, ...]) -> bool:
         """Whether the claim is false in one of some samples drawn now."""
-        known = self._with(given)
-        if self.more is None or len(known) >= ENOUGH:
+        assumed = self._under(given)
+        if self.more is None or len(assumed.samples) >= ENOUGH:
             return False
         drawn = self.more.satisfying(given, AT_A_TIME)
-        self.chosen[given] = (*known, *drawn)
-        self.refuted[claim, given] = not all(map(holding(claim, True), drawn))
-        return self.refuted[claim, given]
+        assumed.samples = (*assumed.samples, *drawn)
+        assumed.refuted[claim] = not all(map(holding(claim, True), drawn))
+        return assumed.refuted[claim]
 
     def refutes(self, claim: Expr, given: tuple[Expr, ...]) -> bool:
         """Whether the claim is false in a sample that satisfies all assumptions."""
-        key = (claim, given)
-        if key not in self.refuted:
-            self.refuted[key] = not all(map(holding(claim, True), self._with(given)))
-        return self.refuted[key]
+        assumed = self._under(given)
+        answer = assumed.refuted.get(claim)
+        if answer is None:
+            answer = assumed.refuted[claim] = not all(map(holding(claim, True), assumed.samples))
+        return answer
 
-    def _with(self, given: tuple[Expr, ...]) -> tuple[Sample, ...]:
-        """The samples that satisfy all assumptions; found once, from those of one fewer."""
-        if not given:
-            return self.samples
-        if given not in self.chosen:
-            fewer = self._with(given[:-1])
-            self.chosen[given] = tuple(filter(holding(given[-1], False), fewer))
-        return self.chosen[given]
+    def _under(self, given: tuple[Expr, ...]) -> _Assumed:
+        """What is known under assumptions, mostly the very ones that a search asks under again."""
+        same, assumed = self._same.get(id(given), (None, None))
+        if assumed is None or same is not given:
+            assumed = self._equally(given)
+            self._same[id(given)] = given, assumed  # held, so that the number stays its own
+        return assumed
+
+    def _equally(self, given: tuple[Expr, ...]) -> _Assumed:
+        """The same by value; samples are found once, from those of one assumption fewer."""
+        if given not in self._assumed:
+            samples = self.samples
+            if given:
+                satisfies = holding(given[-1], False)
+                samples = tuple(filter(satisfies, self._equally(given[:-1]).samples))
+            self._assumed[given] = _Assumed(samples)
+        return self._assumed[given]
 
 
 @dataclass

@@ -10,7 +10,8 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ullage.expr.evaluate import Environment, holding
+from ullage.expr.environment import Environment
+from ullage.expr.evaluate import holding
 from ullage.expr.tree import Expr
 
 KEPT = 64
@@ -34,7 +35,8 @@ class Refutations:
     def refute(self, claim: Expr, given: Sequence[Expr]) -> bool:
         """Whether some model satisfies all that is given and not the claim, with a value each."""
         holds = holding(claim, True)
-        return any(
-            not holds(model) and all(holding(each, False)(model) for each in given)
-            for model in self.models
-        )
+        against = [model for model in self.models if not holds(model)]
+        if not against:
+            return False
+        satisfied = [holding(each, False) for each in given]
+        return any(all(each(model) for each in satisfied) for model in against)

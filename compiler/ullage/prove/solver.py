@@ -27,6 +27,7 @@ from ullage.expr.tree import (
     free_names,
     negation,
 )
+from ullage.prove.drawn import DrawnExamples
 from ullage.prove.encode import Encoder, Terms
 from ullage.prove.refutations import Refutations
 from ullage.prove.signs import is_at_least
@@ -82,6 +83,7 @@ class Solver:
         self._closures: dict[str, frozenset[str]] = {}
         self._terms: dict[bool, Terms] = {True: {}, False: {}}
         self.examples = Refutations()
+        self._drawn: DrawnExamples | None = None
         self._context_made: z3.Context | None = None
         self._standing: dict[Level, StandingSolver] = {}
         self._establish_lower_bounds()
@@ -101,7 +103,7 @@ class Solver:
         other._open = {level: {} for level in RLIMIT}
         other._refutations = {level: Refutations() for level in RLIMIT}
         other._translations, other._terms = {}, {True: {}, False: {}}
-        other._context_made, other._standing = None, {}
+        other._context_made, other._standing, other._drawn = None, {}, None
         return other
 
     def forget(self) -> None:
@@ -170,14 +172,23 @@ class Solver:
         return self.decide(negation(condition), given).model
 
     def excludes(self, *conditions: Expr) -> bool:
-        """Whether no legal configuration (and values) is known to satisfy all conditions.
+        """Whether no legal configuration (and values) is known to satisfy all conditions."""
+        return not self.has_example(*conditions) and self.proves(FALSE, conditions)
 
-        An example often does, or a model that was found for other questions.
+    def has_example(self, *conditions: Expr) -> bool:
+        """Whether a legal configuration at hand satisfies all conditions, or one that is drawn now.
+
+        Where one does, that is found several times faster than by z3.
         """
-        known = (self.examples, self._refutations["full"])
-        if any(each.refute(FALSE, conditions) for each in known):
-            return False
-        return self.proves(FALSE, conditions)
+        found = self._refutations["full"]
+        if any(each.refute(FALSE, conditions) for each in (self.examples, found)):
+            return True
+        if self._drawn is None:
+            self._drawn = DrawnExamples(self.domain)
+        example = self._drawn.satisfying(conditions)
+        if example is not None:
+            found.add(example)
+        return example is not None
 
     def _at(
         self, level: Level, claim: Expr, given: tuple[Expr, ...], effort: int | None
@@ -360,14 +371,17 @@ def _names(told: Iterable[Translated]) -> dict[str, z3.ExprRef]:
 
 def read_model(model: z3.ModelRef, names: Mapping[str, z3.ExprRef]) -> dict[str, int]:
     """The values of all names in a model; booleans as 0 and 1."""
-    values: dict[str, int] = {}
-    for name, term in names.items():
-        value = model.eval(term, model_completion=True)
-        if isinstance(value, z3.IntNumRef):
-            values[name] = value.as_long()
-        else:
-            values[name] = int(z3.is_true(value))
-    return values
+    return {name: _value(model, term) for name, term in names.items()}
+
+
+def _value(model: z3.ModelRef, term: z3.ExprRef) -> int:
+    """The value of one name, without making a term of it that Python has to hold."""
+    context, found = model.ctx.ref(), (z3.Ast * 1)()
+    if not z3.Z3_model_eval(context, model.model, term.ast, True, found):
+        raise z3.Z3Exception(f"a model has no value for {term}")
+    if isinstance(term, z3.BoolRef):
+        return int(z3.Z3_get_bool_value(context, found[0]) == z3.Z3_L_TRUE)
+    return int(z3.Z3_get_numeral_string(context, found[0]))
 
 
 def at_most(left: Expr, right: Expr) -> Comparison:

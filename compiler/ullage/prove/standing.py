@@ -13,6 +13,14 @@ import z3
 
 from ullage.expr.tree import Expr
 
+# What costs more than it finds where questions are easy; hard ones are put to another solver, anew.
+_WITHOUT: Mapping[str, bool] = {
+    "arith.nl.grobner": False,
+    "arith.nl.horner": False,
+    "arith.nl.propagate_linear_monomials": False,
+    "arith.enable_hnf": False,
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Translated:
@@ -48,6 +56,7 @@ class StandingSolver:
     def __init__(self, context: z3.Context) -> None:
         self._context = context
         self._solver = z3.SimpleSolver(context)
+        self._solver.set(**_WITHOUT)
         self._effort = 0
         self._told: list[_Told] = []
         self._axioms: set[int] = set()

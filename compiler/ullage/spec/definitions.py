@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ullage.expr.evaluate import Environment, EvaluationError, evaluate
+from ullage.expr.environment import Environment, EvaluationError
+from ullage.expr.evaluate import evaluate
 from ullage.expr.kinds import BOOLEAN, EnumKind, IntKind, Kind, ListKind
 from ullage.expr.tree import Expr, ListOf, free_names
 from ullage.expr.units import NO_UNIT

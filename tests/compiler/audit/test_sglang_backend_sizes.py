@@ -14,7 +14,8 @@ from ullage.audit.compared import expanded
 from ullage.bound.specialise import for_worker
 from ullage.configuration.given import Plain
 from ullage.configuration.values import complete
-from ullage.expr.evaluate import Value, evaluate_boolean, evaluate_integer
+from ullage.expr.environment import Value
+from ullage.expr.evaluate import evaluate_boolean, evaluate_integer
 from ullage.expr.tree import Binary, Expr, Integer
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import BYTES_OF_DTYPE

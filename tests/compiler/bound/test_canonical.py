@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from support.bounds import read
 from support.expressions import PLAIN, integer_expressions, value_or_none, values
 from ullage.bound.canonical import additive_terms, canonical, distribute, linear_in, negated
-from ullage.expr.evaluate import Environment, Value, evaluate
+from ullage.expr.environment import Environment, Value
+from ullage.expr.evaluate import evaluate
 from ullage.expr.spell import spell
-from ullage.expr.tree import Binary, Expr, Integer, Name, free_names
+from ullage.expr.tree import Binary, Expr, Integer, Name, children, free_names
+from ullage.place import Place
 
 ASSIGNMENTS = st.lists(values(PLAIN), min_size=3, max_size=3)
 
@@ -94,6 +96,13 @@ def test_sums_written_differently_have_one_form(a: Expr, b: Expr, c: Expr) -> No
 )
 def test_sums_and_products_are_collected(text: str, form: str) -> None:
     assert spell(canonical(read(text))) == form
+
+
+@pytest.mark.parametrize("line", [3, 4])
+def test_what_is_collected_keeps_the_places_of_its_own_parts(line: int) -> None:
+    place = Place("spec.yaml", line, 1)
+    collected = canonical(Binary("+", Name("m", place=place), Name("n", place=place)))
+    assert [part.place for part in children(collected)] == [place, place]
 
 
 @pytest.mark.parametrize(

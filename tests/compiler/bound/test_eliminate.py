@@ -11,7 +11,8 @@ from support.bounds import defined, domain, eliminator, flag, limit, live, mode,
 from ullage.bound.eliminate import NoMaximumError, Peak
 from ullage.bound.problem import ModeProblem
 from ullage.bound.relations import relations_of
-from ullage.expr.evaluate import EvaluationError, Value, evaluate, evaluate_integer
+from ullage.expr.environment import EvaluationError, Value
+from ullage.expr.evaluate import evaluate, evaluate_integer
 from ullage.expr.spell import spell
 from ullage.expr.tree import free_names, substitute
 from ullage.prove.checker import Checker

@@ -17,7 +17,8 @@ from ullage.bound.relations import (
     isolate,
     relations_of,
 )
-from ullage.expr.evaluate import Value, evaluate
+from ullage.expr.environment import Value
+from ullage.expr.evaluate import evaluate
 from ullage.expr.spell import spell
 from ullage.expr.tree import Comparison, Expr, Name
 from ullage.prove.solver import Solver

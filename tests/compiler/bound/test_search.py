@@ -13,7 +13,8 @@ from support.expressions import Vocabulary, boolean_expressions, integer_express
 from support.proofs import altered, claim_of
 from ullage.bound.search import Search
 from ullage.bound.steps import Step
-from ullage.expr.evaluate import EvaluationError, Value, evaluate
+from ullage.expr.environment import EvaluationError, Value
+from ullage.expr.evaluate import evaluate
 from ullage.expr.spell import spell
 from ullage.expr.tree import (
     Binary,

@@ -10,11 +10,15 @@ from support.bounds import derived, refusal
 from support.comparing import differences
 from support.small_specs import SLOT, mode_text, small
 from support.specs import Files, resolved
+from ullage import processes
 from ullage.bound.domain import domain_of, for_worker
 from ullage.bound.problem import Domain, Problem
 from ullage.bound.specialise import specialise
+from ullage.diagnostics.diagnostic import DiagnosticError
 from ullage.expr.spell import spell
 from ullage.expr.tree import Name
+from ullage.processes import at_once, in_turn
+from ullage.records import to_text
 
 WORKERS = ("target: {doc: the served model}", "draft: {when: drafts, doc: proposes}")
 PARAMETERS = (
@@ -170,3 +174,33 @@ def test_a_bound_element_keeps_its_meaning_whatever_the_batch_brings(tmp_path: P
     if refusal(tmp_path / "first", files):
         return
     assert differences(derived(tmp_path, files)) == []
+
+
+@pytest.fixture
+def two_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine with one processor and beside a test runner's threads too."""
+    monkeypatch.setattr(processes, "_processors", lambda: 2)
+    monkeypatch.setattr(processes, "_can_fork", lambda: True)
+
+
+@pytest.mark.usefixtures("two_processes")
+def test_modes_that_are_composed_at_once_are_the_same(tmp_path: Path) -> None:
+    spec = resolved(tmp_path, FILES)
+    assert to_text(specialise(spec, mapped=at_once)) == to_text(specialise(spec))
+
+
+@pytest.mark.usefixtures("two_processes")
+def test_a_sum_without_a_maximum_is_reported_wherever_it_was_composed(tmp_path: Path) -> None:
+    unsummable = mode_text(
+        live=ROWS | {"length": "per requests: 1; cap"},
+        requests="requests",
+        tokens="sum_requests(length * length)",
+    )
+    spec = resolved(tmp_path, two_workers(unsummable))
+    refusals = []
+    for mapped in (in_turn, at_once):
+        with pytest.raises(DiagnosticError) as refused:
+            specialise(spec, mapped=mapped)
+        refusals.append(refused.value.diagnostics)
+    assert refusals[0] == refusals[1]
+    assert {each.code for each in refusals[0]} == {"U402"}

@@ -12,7 +12,8 @@ from support.simulation import Simulation, configurations
 from support.small_specs import mode_text, small
 from support.specs import Files
 from ullage.diagnostics.diagnostic import DiagnosticError
-from ullage.expr.evaluate import Value, evaluate_integer
+from ullage.expr.environment import Value
+from ullage.expr.evaluate import evaluate_integer
 
 LIMITS = (
     "rows_max: {type: int, range: [1, 4]}",

@@ -17,7 +17,8 @@ from support.small_specs import mode_text, small
 from ullage.bound.problem import Domain
 from ullage.bound.specialise import specialise
 from ullage.emit.package import emit
-from ullage.expr.evaluate import EvaluationError, Value, evaluate
+from ullage.expr.environment import EvaluationError, Value
+from ullage.expr.evaluate import evaluate
 from ullage.read import read
 from ullage.spec.check import ResolvedSpec
 from ullage_generated import sglang

@@ -7,15 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.expressions import FULL, environments, expressions, value_or_none
-from ullage.expr.evaluate import (
-    Environment,
-    EvaluationError,
-    Result,
-    Value,
-    evaluate,
-    evaluate_boolean,
-    evaluate_integer,
-)
+from ullage.expr.environment import Environment, EvaluationError, Result, Value
+from ullage.expr.evaluate import evaluate, evaluate_boolean, evaluate_integer
 from ullage.expr.kinds import BoolKind, IntKind, infer
 from ullage.expr.parse import parse
 from ullage.expr.tree import Comparison, Enumerant, Expr, Integer, Name

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 
 from support.expressions import PLAIN, environments, expressions, value_or_none
-from ullage.expr.evaluate import Environment
+from ullage.expr.environment import Environment
 from ullage.expr.parse import parse
 from ullage.expr.python_source import python_source, runtime_functions
 from ullage.expr.tree import Comparison, Enumerant, Expr, Name, Over

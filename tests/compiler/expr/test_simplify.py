@@ -6,7 +6,8 @@ import pytest
 from hypothesis import assume, given
 
 from support.expressions import FULL, environments, expressions, value_or_none
-from ullage.expr.evaluate import Environment, evaluate
+from ullage.expr.environment import Environment
+from ullage.expr.evaluate import evaluate
 from ullage.expr.kinds import infer
 from ullage.expr.parse import parse
 from ullage.expr.simplify import fold

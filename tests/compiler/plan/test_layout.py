@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from support.plans import ENGINE, RUNNER, SLOTS, TINY, Planned, planned, tiny
 from support.specs import Files
 from ullage.configuration.values import complete
-from ullage.expr.evaluate import EvaluationError, evaluate_integer
+from ullage.expr.environment import EvaluationError
+from ullage.expr.evaluate import evaluate_integer
 from ullage.expr.spell import spell
 from ullage.plan.bytes import bytes_by_device, layout_for
 from ullage.plan.model import PlannedRunner

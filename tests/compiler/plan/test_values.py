@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from support.plans import ENGINE, SLOTS, TINY, planned, tiny
 from support.specs import Files
 from ullage.bound.problem import Domain, Variable
-from ullage.expr.evaluate import EvaluationError, evaluate
+from ullage.expr.environment import EvaluationError
+from ullage.expr.evaluate import evaluate
 from ullage.expr.parse import parse
 from ullage.expr.spell import spell
 from ullage.expr.tree import TRUE, Expr, Integer

@@ -18,7 +18,7 @@ from support.expressions import (
 )
 from support.expressions import values as assignments
 from ullage.bound.problem import Domain
-from ullage.expr.evaluate import Environment, Value
+from ullage.expr.environment import Environment, Value
 from ullage.expr.tree import (
     Boolean,
     Call,

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.bounds import read
-from ullage.expr.evaluate import EvaluationError, evaluate_boolean, evaluate_integer
+from ullage.expr.environment import EvaluationError
+from ullage.expr.evaluate import evaluate_boolean, evaluate_integer
 from ullage.expr.tree import Binary, Call, Comparison, Conditional, Expr, Integer, Name
 from ullage.prove.signs import is_at_least
 

@@ -8,7 +8,8 @@ import pytest
 
 from support.bounds import claim, defined, domain, flag, limit, number, read, solver, values
 from ullage.bound.problem import Domain
-from ullage.expr.evaluate import Value, evaluate
+from ullage.expr.environment import Value
+from ullage.expr.evaluate import evaluate
 from ullage.expr.tree import FALSE, TRUE, Expr
 from ullage.prove.solver import Level, Solver
 
