@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from operator import attrgetter
+from typing import Any, Literal, get_args
 
 from ullage.place import BUILT_IN, Place
 
@@ -57,9 +58,7 @@ class _Node(_Remembered):
         try:
             return self._hash
         except AttributeError:
-            # The parts are all but the place: only they may be given without a keyword.
-            names: tuple[str, ...] = type(self).__match_args__
-            parts = tuple(getattr(self, name) for name in names)
+            parts = _PARTS[type(self)](self)
             object.__setattr__(self, "_parts", parts)
             object.__setattr__(self, "_hash", hash((type(self), parts)))
             return self._hash
@@ -208,6 +207,13 @@ TRUE = Boolean(True)
 FALSE = Boolean(False)
 
 
+# All but the place, which may not be given without a keyword. The last one twice: of a single name
+# there would be no tuple.
+_PARTS: Mapping[type[_Node], Callable[[Any], tuple[object, ...]]] = {
+    kind: attrgetter(*kind.__match_args__, kind.__match_args__[-1]) for kind in get_args(Expr)
+}
+
+
 def children(node: Expr) -> tuple[Expr, ...]:
     """The direct subexpressions, in the order they are written."""
     return _CHILDREN[type(node)](node)
@@ -220,10 +226,7 @@ def _of_comprehension(node: Comprehension) -> tuple[Expr, ...]:
 
 # By type, and not by patterns, of which leaves would try them all: nothing is called more often.
 _CHILDREN: Mapping[type[Expr], Callable[[Any], tuple[Expr, ...]]] = {
-    Integer: lambda node: (),
-    Boolean: lambda node: (),
-    Enumerant: lambda node: (),
-    Name: lambda node: (),
+    **dict.fromkeys((Integer, Boolean, Enumerant, Name), lambda node: ()),
     Binary: lambda node: (node.left, node.right),
     Comparison: lambda node: (node.left, node.right),
     Logical: lambda node: node.operands,
@@ -276,10 +279,7 @@ def walk(node: Expr) -> Iterator[Expr]:
 
 
 def folded(node: Expr, fold: Callable[[Expr], Expr]) -> Expr:
-    """`node` as `fold` makes it from the node over folded subexpressions; made only once.
-
-    What has no subexpressions stays as it is.
-    """
+    """`node` as `fold` makes it over folded subexpressions, made only once; a leaf stays."""
     try:
         return node._folded
     except AttributeError:
