@@ -216,7 +216,7 @@ def whole_loads() -> dict[str, object]:
     """What `load` of the generated runner takes in all, with its kernel and with torch."""
     config = Config.from_arguments({"max_running_requests": max(DECODES)})
     runners = [EagerTargetRunner(config, SingleRank(), device="cuda") for _ in range(2)]
-    runners[1]._writer = TorchWriter(runners[1].registry.regions.addresses)
+    runners[1].plans.recipes.writer = TorchWriter(runners[1].registry.regions.addresses)
     by_kernel, by_torch = runners
     found: dict[str, object] = {}
     for requests in DECODES:

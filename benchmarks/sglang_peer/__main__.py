@@ -105,22 +105,31 @@ def compared(
     return tuple(wrong), tuple(static)
 
 
-def first_loads(device: torch.device, contents: Contents) -> Mapping[str, float]:
-    """Eager decodes of every size once, SGLang's by its real `load_batch`."""
-    case = Case("eager", False, 1, 1, 1, 1)
-    sizes = torch.randperm(512, generator=torch.Generator().manual_seed(0)) + 1
-    batches = [
-        Case("eager", False, size, size, size, size).batch(device, size, contents)
-        for size in sizes.tolist()
-    ]
-    registry = build("eager", device, contents)
-    load = eager_load(registry)
-    ours = Generated(case, device, contents)
+def first_loads(device: torch.device, contents: Contents) -> Mapping[str, Mapping[str, float]]:
+    """Eager batches each of another size, by kind; SGLang's by its real `load_batch`."""
+    shuffled = torch.randperm(512, generator=torch.Generator().manual_seed(0)).tolist()
+    decodes = [Case("eager", False, n, n, n, n) for n in (each + 1 for each in shuffled)]
+    extends = [Case("eager", True, 8, 8, n, n) for n in (3 * each + 256 for each in shuffled)]
+    return {
+        "eager decode": _first_loads(decodes, device, contents),
+        "eager extend": _first_loads(extends, device, contents),
+    }
+
+
+def _first_loads(
+    sized: Sequence[Case], device: torch.device, contents: Contents
+) -> Mapping[str, float]:
+    batches = [case.batch(device, number, contents) for number, case in enumerate(sized)]
+    load = eager_load(build("eager", device, contents))
+    ours = [Generated(sized[0], device, contents)]
+    if loads_by_library(device):
+        ours.append(Generated(sized[0], device, contents, by_torch=True))
+    loads = {"sglang": load, **{each.name: each.fill for each in ours}}
     with fast_path(True):  # the better setting where nothing is padded
         for _ in range(100):  # the code is warm, if not for these shapes
-            load(batches[0])
-            ours.fill(batches[0])
-        return times_of_first_loads({"sglang": load, ours.name: ours.fill}, batches[1:])
+            for each in loads.values():
+                each(batches[0])
+        return times_of_first_loads(loads, batches[1:])
 
 
 def arguments() -> argparse.Namespace:
@@ -134,6 +143,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--encoder", action="store_true", help="batches bring encoder_lens")
     parser.add_argument("--int32", nargs="*", default=[], help="fields given as int32")
     parser.add_argument("--light", action="store_true", help="a ForwardBatch of 23 fields")
+    parser.add_argument("--first", action="store_true", help="only shapes that are not seen before")
     parser.add_argument("--profile", action="store_true", help="print where the time goes instead")
     parser.add_argument("--record", action="store_true", help="write benchmarks/results")
     parser.add_argument("--check", action="store_true", help="exit 1 when a target is missed")
@@ -147,7 +157,10 @@ def main() -> int:
     chosen = [
         case
         for case in cases()
-        if asked.only in case.label and asked.kind in (None, case.kind) and takes(case, contents)
+        if not asked.first
+        and asked.only in case.label
+        and asked.kind in (None, case.kind)
+        and takes(case, contents)
     ]
     there = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
     failed = False

@@ -164,7 +164,7 @@ class Generated:
         self.name = "ullage-torch" if by_torch else "ullage"
         runner = runner_of(case, device, contents)
         if by_torch:
-            runner._writer = TorchWriter(runner.registry.regions.addresses)
+            runner.plans.recipes.writer = TorchWriter(runner.registry.regions.addresses)
         loader: SglangLoader[ForwardBatch, LiveBatch] = SglangLoader(runner, LiveBatch)
         self._load = loader.load
         self._loaded: ForwardBatch = None
@@ -182,7 +182,7 @@ class Generated:
 def loads_by_library(device: torch.device) -> bool:
     """Whether a runner on this device has a library to load through."""
     case = Case("eager", False, 1, 1, 1, 1)
-    return isinstance(runner_of(case, device, PLAIN)._writer, LibraryWriter)
+    return isinstance(runner_of(case, device, PLAIN).plans.recipes.writer, LibraryWriter)
 
 
 def runner_of(

@@ -66,6 +66,9 @@ class Measured:
         return next(row.host.rounds for row in self.rows if row.implementation == name)
 
 
+FirstLoads = Mapping[str, Mapping[str, float]]
+"""Microseconds of loads of unseen shapes, by what they are and who loads."""
+
 OVER_FLOOR: Final = 1.3
 FIRST: Final = 2.0
 """How many times less a first load takes than SGLang's."""
@@ -76,7 +79,7 @@ def target_of(case: Case) -> float:
     return 8.0 if case.padded_tokens <= 2048 else 6.0
 
 
-def targets_missed(measured: Sequence[Measured], first: Mapping[str, float]) -> list[str]:
+def targets_missed(measured: Sequence[Measured], first: FirstLoads) -> list[str]:
     """What takes longer than it should, in host time on a CPU."""
     missed: list[str] = []
     for each in measured:
@@ -85,9 +88,11 @@ def targets_missed(measured: Sequence[Measured], first: Mapping[str, float]) -> 
             missed.append(f"{label}: SGLang over ullage {each.speedup:.2f}, target {target:g}")
         if each.over_floor > OVER_FLOOR:
             missed.append(f"{label}: ullage over floor {each.over_floor:.2f}, target {OVER_FLOOR}")
-    speedup = first["sglang"] / first["ullage"]
-    if speedup < FIRST:
-        missed.append(f"first loads: SGLang over ullage {speedup:.2f}, target {FIRST:g}")
+    for kind, times in first.items():
+        for name, time in times.items():
+            if name != "sglang" and times["sglang"] < FIRST * time:
+                found = f"SGLang over {name} {times['sglang'] / time:.2f}, target {FIRST:g}"
+                missed.append(f"first loads, {kind}: {found}")
     return missed
 
 
@@ -121,9 +126,7 @@ def _cells(measured: Measured, row: Row) -> Sequence[str]:
     return cells
 
 
-def show(
-    measured: Sequence[Measured], first: Mapping[str, float], settings: Mapping[str, object]
-) -> None:
+def show(measured: Sequence[Measured], first: FirstLoads, settings: Mapping[str, object]) -> None:
     """Print everything, what is not equal first of all."""
     console = Console(width=200)
     for each in measured:
@@ -133,17 +136,20 @@ def show(
                     f"DIFFERENT {each.case.label} {row.implementation}: {row.differences}"
                 )
     console.print(", ".join(f"{name} {value}" for name, value in settings.items()))
-    console.print(table(measured))
-    kept = sorted({name for each in measured for row in each.rows for name in row.static})
-    console.print(f"static here and carried by SGLang: {', '.join(kept) or 'nothing'}")
-    for name, time in first.items():
-        console.print(f"a shape not seen before, eager decode, {name}: {time:.1f}")
+    if measured:
+        console.print(table(measured))
+        kept = sorted({name for each in measured for row in each.rows for name in row.static})
+        console.print(f"static here and carried by SGLang: {', '.join(kept) or 'nothing'}")
+    for kind, times in first.items():
+        for name, time in times.items():
+            share = f"{time / times['sglang']:.2f} of SGLang's"
+            console.print(f"a shape not seen before, {kind}, {name}: {time:.1f}, {share}")
 
 
 def keep(
     name: str,
     measured: Sequence[Measured],
-    first: Mapping[str, float],
+    first: FirstLoads,
     settings: Mapping[str, object],
 ) -> None:
     """Write benchmarks/results/NAME.json."""

@@ -9,135 +9,76 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
 
-from ullage_runtime.loader import Fill, SlotLoad, write_slot
+from ullage_runtime.loader import SlotLoad, write_slot
+from ullage_runtime.writers import PreparedLoad, ShapedLoad
 
 BatchT = TypeVar("BatchT")
 
 
-class PreparedLoad(Protocol):
-    """Writes one batch after another of a single shape."""
+class SourcesRead:
+    """How batches are read that have some sources and lack others.
 
-    def __call__(self, sources: Sequence[Tensor], /) -> bool:
-        """Write all slots from `sources`, one for each step that has a source, in their order.
-
-        False, with nothing written, if some source differs from the first batch's in dtype,
-        device, shape or layout, requires gradients, or lies in static storage, where a load
-        by the steps themselves has to look closer.
-        """
-        ...
-
-
-class Writer(Protocol):
-    """A way to write slots: torch's operations, or one kernel for all of them."""
-
-    def prepare(self, steps: Sequence[SlotLoad], sources: Sequence[Tensor]) -> PreparedLoad:
-        """The load of every batch that is like the one of `sources`, which has been checked."""
-        ...
-
-
-class LoadSteps:
-    """The slots of one load, as generated code lists them; each call returns the batch's field."""
-
-    def __init__(self) -> None:
-        self.loads: list[SlotLoad] = []
-        self.sources: list[Tensor] = []
-        self.absent: list[str] = []
-        self.bare: list[Tensor] = []
-
-    def copy(
-        self,
-        view: Tensor,
-        name: str,
-        source: Tensor | None,
-        live: tuple[int, ...],
-        fill: Fill | None = None,
-    ) -> Tensor:
-        """A slot with a source, which is missing only where no row is live.
-
-        `name`: the field of the live batch that `source` is; `live`: its shape.
-        """
-        if source is None:
-            self.absent.append(name)
-            self.bare.append(view)
-            self.loads.append(SlotLoad(view, None, live, fill))
-        else:
-            self.sources.append(source)
-            self.loads.append(SlotLoad(view, name, live, fill))
-        return view
-
-    def copy_present(
-        self,
-        view: Tensor,
-        name: str,
-        source: Tensor | None,
-        live: tuple[int, ...],
-        fill: Fill | None = None,
-    ) -> Tensor | None:
-        """As `copy`; a slot without its source is not written, and the batch has none."""
-        if source is not None:
-            return self.copy(view, name, source, live, fill)
-        self.absent.append(name)
-        return None
-
-    def compute(self, view: Tensor, value: Fill) -> Tensor:
-        """A slot that holds a number."""
-        self.loads.append(SlotLoad(view, None, (0,) * view.dim(), value))
-        return view
-
-    def pad(self, view: Tensor, live: tuple[int, ...], fill: Fill) -> Tensor:
-        """A slot whose live rows a step of the runner writes: load fills the others."""
-        self.loads.append(SlotLoad(view, None, live, fill))
-        return view
-
-
-class LoadPlan(Generic[BatchT]):
-    """Loads the batches of one shape.
-
-    `loads`: what is written, in order; `sources`: the fields of a live batch that are read;
-    `absent`: those that no batch of this plan has; `batch`: what loading one of them returns;
-    `write`: writes from the sources of a batch, in the order of `sources`.
+    `sources`: the fields that are copied, in the order of slots; `absent`: those that none of the
+    batches has; `carried`: fields of the loaded batch that are those of the live one: names here
+    and there.
     """
-
-    write: PreparedLoad
 
     def __init__(
         self,
-        batch: BatchT,
-        steps: LoadSteps,
-        writer: Writer | None,
-        *,
-        carried: tuple[tuple[str, str], ...] = (),
+        sources: Sequence[str],
+        absent: Sequence[str],
+        carried: Sequence[tuple[str, str]] = (),
     ) -> None:
-        """`carried`: fields of the batch that are those of the live one: names here and there.
-        A plan outlives the batch that it was made for, so it keeps nothing of what that carried.
+        self.sources = tuple(sources)
+        self.absent = tuple(dict.fromkeys(absent))
+        self.carried = tuple(carried)
+        self.of = values_of(self.sources)
+        self.absent_of = values_of(self.absent)
+        self.missing = (None,) * len(self.absent)
 
-        `writer`: None where each batch is looked at anew.
-        """
-        self.batch = with_fields(batch, dict.fromkeys(name for name, _ in carried))
-        self.loads = tuple(steps.loads)
-        self.sources = tuple(load.source for load in self.loads if load.source is not None)
-        self.absent = tuple(dict.fromkeys(steps.absent))
-        self._bare = frozenset(map(id, steps.bare))
-        self._carried = carried
-        self._sources = values_of(self.sources)
-        self._absent = values_of(self.absent)
-        self._missing = (None,) * len(self.absent)
-        if writer is None:
-            self.write = _refuse
-        else:
-            self.write = writer.prepare(self.loads, steps.sources)
+
+class LoadPlan(Generic[BatchT]):
+    """Loads the batches of one shape that have the same sources.
+
+    `batch`: what loading one of them returns; `shaped`: what is written; `read`: how they are
+    read; `write`: writes from the sources of one. A plan outlives the batch that it was made for,
+    and keeps nothing of it.
+    """
+
+    __slots__ = ("_absent", "_missing", "_sources", "batch", "read", "shaped", "write")
+
+    def __init__(
+        self, batch: BatchT, shaped: ShapedLoad, read: SourcesRead, write: PreparedLoad
+    ) -> None:
+        """`batch`: one in which what is carried is missing."""
+        self.batch = batch
+        self.shaped = shaped
+        self.write = write
+        self.read = read
+        self._sources = read.of
+        self._absent = read.absent_of
+        self._missing = read.missing
+
+    @property
+    def loads(self) -> tuple[SlotLoad, ...]:
+        """What is written, slot by slot."""
+        return self.shaped.loads
 
     def load(self, live: object) -> BatchT | None:
         """Load a batch of any class with those fields; None, with nothing written, if it is not
         like the first one: fields it lacks, dtypes, shapes, devices, or where its sources lie."""
         if self._absent(live) != self._missing or not self.write(self._sources(live)):
             return None
-        for _, source in self._carried:
+        return self.loaded(live)
+
+    def loaded(self, live: object) -> BatchT:
+        """What to return for a batch that was written."""
+        for _, source in self.read.carried:
             if getattr(live, source) is not None:
                 return self._made(live)
         return self.batch
@@ -156,19 +97,21 @@ class LoadPlan(Generic[BatchT]):
 
         A source that is missing is None there too; numbers are in tensors of their own.
         """
-        values: dict[int, Tensor | None] = dict.fromkeys(self._bare)
-        for load in self.loads:
+        given: dict[int, Tensor | None] = {}
+        for slot, load in zip(self.shaped.slots, self.loads, strict=True):
             if load.source is not None:
-                values[id(load.view)] = getattr(live, load.source)
-            elif id(load.view) not in self._bare and load.fill is not None and not any(load.live):
-                values[id(load.view)] = torch.full_like(load.view, load.fill)
+                given[id(load.view)] = getattr(live, load.source)
+            elif slot.is_bare:
+                given[id(load.view)] = None
+            elif load.fill is not None and not any(load.live):
+                given[id(load.view)] = torch.full_like(load.view, load.fill)
         made = self._made(live)
-        given = {name: values[id(each)] for name, each in vars(made).items() if id(each) in values}
-        return with_fields(made, given)
+        changed = {name: given[id(each)] for name, each in vars(made).items() if id(each) in given}
+        return with_fields(made, changed)
 
     def _made(self, live: object) -> BatchT:
         """A batch of its own with the carried fields of a live one."""
-        carried = {name: getattr(live, source) for name, source in self._carried}
+        carried = {name: getattr(live, source) for name, source in self.read.carried}
         return with_fields(self.batch, carried)
 
 
@@ -177,16 +120,14 @@ def with_fields(batch: BatchT, changed: dict[str, Any]) -> BatchT:
 
     With dozens of fields a constructor takes longer than copying the batch does.
     """
-    copied = object.__new__(type(batch))
-    object.__setattr__(
-        copied, "__dict__", batch.__dict__ | changed
-    )  # a frozen one has no other way
-    return copied
+    return holding(type(batch), batch.__dict__ | changed)
 
 
-def _refuse(_: Sequence[Tensor]) -> bool:
-    """Where each batch is looked at anew."""
-    return False
+def holding(batch_class: type[BatchT], fields: dict[str, Any]) -> BatchT:
+    """A batch with these fields, which others of its class lack or have defaults for."""
+    made = object.__new__(batch_class)
+    object.__setattr__(made, "__dict__", fields)  # a frozen one has no other way
+    return made
 
 
 def values_of(

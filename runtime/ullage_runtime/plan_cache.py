@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping
 from enum import Enum
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from torch import Tensor
 
+from ullage_runtime.errors import UllageRuntimeError
 from ullage_runtime.load_plan import LoadPlan, values_of
+from ullage_runtime.recipe import ALIKE, BatchT, Recipes
+from ullage_runtime.slots import ExtentsT, LiveT
 from ullage_runtime.views import ViewCache
 
-BatchT = TypeVar("BatchT")
 ModeT = TypeVar("ModeT")
-
-ALIKE: Final = 4
-"""Plans kept for one key: batches of equal numbers may differ in the sources they have."""
 
 
 class Seen:
@@ -24,7 +23,7 @@ class Seen:
     It stands for its mode in keys, being faster to look up than a member of an enum.
     """
 
-    __slots__ = ("_extents", "_numbers", "_read", "by_contents")
+    __slots__ = ("_extents", "_numbers", "_read", "by_contents", "fields")
 
     def __init__(
         self,
@@ -37,6 +36,7 @@ class Seen:
         """`numbers`: fields that hold whole numbers; `extents`: fields of tensors, and the
         dimension of each that counts; `by_contents`: whether elements of a source decide too;
         `lenient`: batches may lack fields, as if they were None."""
+        self.fields = (*numbers, *(name for name, _ in extents))
         self._numbers = numbers
         self._read = values_of(numbers, lenient=lenient)
         self._extents = extents
@@ -71,17 +71,22 @@ class Seen:
         return (*numbers, *rows)
 
 
-class PlanCache(Generic[BatchT]):
-    """Keeps the plans of a runner; the least recently used ones leave when it is full."""
+class PlanCache(Generic[BatchT, LiveT, ExtentsT]):
+    """Keeps the plans of a runner; the least recently used ones leave when it is full.
+
+    `recipes`: what makes them.
+    """
 
     def __init__(
         self,
+        recipes: Recipes[BatchT, LiveT, ExtentsT],
         seen: Mapping[ModeT, Seen],
         *,
         exchanging: Collection[ModeT] = (),
         limit: int = 1024,
     ) -> None:
         """`exchanging`: modes whose padding depends on other ranks."""
+        self.recipes = recipes
         self._seen: dict[object, Seen] = {mode: each for mode, each in seen.items()}
         self._exchanging = frozenset(exchanging)
         self.kept: ViewCache[tuple[LoadPlan[BatchT], ...]] = ViewCache(limit)
@@ -116,19 +121,41 @@ class PlanCache(Generic[BatchT]):
                 return batch
         return None
 
-    def load_new(
-        self, key: Hashable | None, live: object, plan: Callable[[], LoadPlan[BatchT]]
-    ) -> BatchT:
+    def load_unseen(
+        self, key: Hashable, live: LiveT, extents: Callable[[], ExtentsT]
+    ) -> BatchT | None:
+        """Load a batch of a new shape that nobody has checked, as others of its mode were loaded.
+
+        `extents`: finds and checks those, without a look at sources, which is made here. None,
+        with nothing written, where there was none like it, or something is wrong: checks say what.
+        """
+        recipes = [each for each in self.recipes.known(live) if each.loads_unseen]
+        if not recipes:
+            return None
+        try:
+            found = extents()
+        except UllageRuntimeError:
+            return None  # which sources are wrong is to be said first
+        for recipe in recipes:
+            plan = recipe.plan(live, found, recipe.read.of(live), writes=True)
+            if plan is not None:
+                self._keep(key, plan)
+                return plan.loaded(live)
+        return None
+
+    def load_new(self, key: Hashable | None, live: LiveT, extents: ExtentsT) -> BatchT:
         """Load a batch that was checked, by the plan of one like it or else by a new one.
 
         Without a key the new one is not kept.
         """
-        if key is None:
-            return plan().load_first(live)
-        batch = self.load(key, live)
+        batch = None if key is None else self.load(key, live)
         if batch is None:
-            made = plan()
-            batch = made.load_first(live)
-            others = self.kept.get(key) or ()
-            self.kept.put(key, (made, *others[: ALIKE - 1]))
+            plan = self.recipes.plan(live, extents)
+            batch = plan.load_first(live)
+            if key is not None:
+                self._keep(key, plan)
         return batch
+
+    def _keep(self, key: Hashable, plan: LoadPlan[BatchT]) -> None:
+        others = self.kept.get(key) or ()
+        self.kept.put(key, (plan, *others[: ALIKE - 1]))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor
 
-from ullage_runtime.load_plan import PreparedLoad
 from ullage_runtime.loader import Fill, SlotLoad
+from ullage_runtime.writers import PreparedLoad, ShapedLoad, SlotWriter, WrittenSlot, prepared
+
+Copy: TypeAlias = Callable[[Sequence[Tensor]], None]
+"""Writes on one device from all sources of a batch."""
 
 _form: Final = attrgetter("shape", "dtype", "device")
 
@@ -25,9 +28,41 @@ class TorchWriter:
     def __init__(self, static: Iterable[tuple[int, int]]) -> None:
         self._static = tuple((low, high) for low, high in static if low < high)
 
-    def prepare(self, steps: Sequence[SlotLoad], sources: Sequence[Tensor]) -> PreparedLoad:
+    def of(self, slots: Sequence[WrittenSlot], sources: Sequence[Tensor]) -> SlotWriter:
         """See `Writer`."""
-        return _TorchLoad(steps, sources, self._static)
+        return _TorchSlots(slots, sources, self._static)
+
+    def prepare(self, steps: Sequence[SlotLoad], sources: Sequence[Tensor]) -> PreparedLoad:
+        """See `prepared`."""
+        return prepared(self, steps, sources)
+
+
+class _TorchSlots:
+    """Writes slots from sources in the same types as the first ones."""
+
+    def __init__(
+        self,
+        slots: Sequence[WrittenSlot],
+        sources: Sequence[Tensor],
+        static: tuple[tuple[int, int], ...],
+    ) -> None:
+        self._slots = tuple(slots_by_device(slots))
+        self._groups = [slot.group for slot in slots if slot.source is not None]
+        self._kinds = [(source.dtype, source.device) for source in sources]
+        self._types = [type(source) for source in sources]
+        self._floating = [at for at, source in enumerate(sources) if source.is_floating_point()]
+        self._static = static
+
+    def prepare(
+        self, load: ShapedLoad, sources: Sequence[Tensor], *, writes: bool = False
+    ) -> PreparedLoad | None:
+        """See `SlotWriter`."""
+        live = (load.shapes[group][0] for group in self._groups)
+        forms = [(shape, *kind) for shape, kind in zip(live, self._kinds, strict=True)]
+        every = tuple(copies(load, self._slots))
+        found = _TorchLoad(every, forms, self._types, self._floating, self._static)
+        is_for = found(sources) if writes else found.takes(sources)
+        return found if is_for else None
 
 
 class _TorchLoad:
@@ -37,15 +72,28 @@ class _TorchLoad:
 
     def __init__(
         self,
-        steps: Sequence[SlotLoad],
-        sources: Sequence[Tensor],
+        every: Sequence[Copy],
+        forms: Sequence[tuple[tuple[int, ...], torch.dtype, torch.device]],
+        types: Sequence[type],
+        floating: Sequence[int],
         static: tuple[tuple[int, int], ...],
     ) -> None:
-        self._forms = [_form(source) for source in sources]
-        self._types = [type(source) for source in sources]
-        self._floating = [at for at, source in enumerate(sources) if source.is_floating_point()]
+        """`every`: what copies; `forms`: shape, dtype and device of each source; `floating`: which
+        are of floats."""
+        self._forms = forms
+        self._types = types
+        self._floating = floating
         self._static = static
-        self._copies = tuple(copies(steps))
+        self._copies = every
+
+    def takes(self, sources: Sequence[Tensor]) -> bool:
+        """Whether sources have the types and shapes that they should have."""
+        try:
+            return (
+                list(map(_form, sources)) == self._forms and list(map(type, sources)) == self._types
+            )
+        except (AttributeError, RuntimeError):
+            return False  # no tensors, or some without a shape: checks say which
 
     def __call__(self, sources: Sequence[Tensor]) -> bool:
         if not self._is_alike(sources):
@@ -55,12 +103,12 @@ class _TorchLoad:
         return True
 
     def _is_alike(self, sources: Sequence[Tensor]) -> bool:
+        if not self.takes(sources):
+            return False
         try:
-            if list(map(_form, sources)) != self._forms or list(map(type, sources)) != self._types:
-                return False
             addresses = list(map(Tensor.data_ptr, sources))
-        except (AttributeError, RuntimeError):
-            return False  # no tensors, or some without a shape or memory: checks say which
+        except RuntimeError:
+            return False  # some are without memory: checks say which
         for low, high in self._static:
             is_near = max(addresses, default=0) >= low and min(addresses, default=0) < high
             if is_near and any(low <= address < high for address in addresses):
@@ -70,35 +118,63 @@ class _TorchLoad:
         return True
 
 
-def copies(steps: Sequence[SlotLoad]) -> Iterator[Callable[[Sequence[Tensor]], None]]:
+class SlotsOn(NamedTuple):
+    """The slots on one device, and the sources that are copied into those that have one.
+
+    `taken`: which of all sources, None for all of them.
+    """
+
+    is_cpu: bool
+    slots: Sequence[WrittenSlot]
+    taken: Sequence[int] | None
+
+
+def slots_by_device(slots: Sequence[WrittenSlot]) -> Iterator[SlotsOn]:
+    """The slots of each device."""
+    sources = [slot for slot in slots if slot.source is not None]
+    for device in dict.fromkeys(slot.storage.device for slot in slots):
+        taken = [i for i, each in enumerate(sources) if each.storage.device == device]
+        found = [slot for slot in slots if slot.storage.device == device]
+        yield SlotsOn(device.type == "cpu", found, None if len(taken) == len(sources) else taken)
+
+
+def copies(load: ShapedLoad, devices: Sequence[SlotsOn]) -> Iterator[Copy]:
     """For each device what copies its heads and fills its tails."""
-    writes: dict[torch.device, _Writes] = {}
-    position = 0
-    for step in steps:
-        device = step.view.device
-        found = writes.get(device)
-        if found is None:
-            found = writes[device] = _Writes([], [], {})
-        if step.source is not None:
-            found.heads.append(step.head)
-            found.taken.append(position)
-            position += 1
-        if step.fill is not None and step.live != step.view.shape:
-            found.tails.setdefault(step.fill, []).extend(step.tails)
-    for device, found in writes.items():
-        taken = None if len(found.taken) == position else found.taken
-        filled = [(tail, fill) for fill, tails in found.tails.items() for tail in tails]
-        if device.type == "cpu":
-            # A constant in the same call is cheaper than a call of its own. A GPU would no longer
-            # copy all in one kernel, which takes dense tensors of one dtype.
-            constants = [_constant(fill, tail.dtype).expand_as(tail) for tail, fill in filled]
-            if found.heads or filled:
-                yield _copy([*found.heads, *(tail for tail, _ in filled)], taken, constants)
-            continue
-        if found.heads:
-            yield _copy(found.heads, taken, [])
-        for fill, tails in found.tails.items():
-            yield _fill(tails, fill)
+    for is_cpu, slots, taken in devices:
+        heads: list[Tensor] = []
+        tails: dict[Fill, list[Tensor]] = {}  # zeros of any kind are one, as they are in memory
+        for slot in slots:
+            live, padded = load.shapes[slot.group]
+            if live == padded and not slot.is_number:
+                if slot.source is not None:
+                    heads.append(load.views[slot.group][slot.position])
+                continue
+            step = load.of(slot)
+            if step.source is not None:
+                heads.append(step.head)
+            if step.fill is not None:
+                tails.setdefault(step.fill, []).extend(step.tails)
+        yield from _writes(is_cpu, heads, taken, tails)
+
+
+def _writes(
+    is_cpu: bool,
+    heads: list[Tensor],
+    taken: Sequence[int] | None,
+    tails: Mapping[Fill, list[Tensor]],
+) -> Iterator[Copy]:
+    if is_cpu:
+        # A constant in the same call is cheaper than a call of its own. A GPU would no longer
+        # copy all in one kernel, which takes dense tensors of one dtype.
+        filled = [(tail, fill) for fill, each in tails.items() for tail in each]
+        constants = [_constant(fill, tail.dtype).expand_as(tail) for tail, fill in filled]
+        if heads or filled:
+            yield _copy([*heads, *(tail for tail, _ in filled)], taken, constants)
+        return
+    if heads:
+        yield _copy(heads, taken, [])
+    for fill, each in tails.items():
+        yield _fill(each, fill)
 
 
 @lru_cache(maxsize=256)
@@ -107,18 +183,7 @@ def _constant(fill: Fill, dtype: torch.dtype) -> Tensor:
     return torch.tensor(fill, dtype=dtype)
 
 
-class _Writes(NamedTuple):
-    """What is written on one device: heads from the sources at `taken`, and tails by their fill,
-    where zeros of any kind are one, as they are in memory."""
-
-    heads: list[Tensor]
-    taken: list[int]
-    tails: dict[Fill, list[Tensor]]
-
-
-def _copy(
-    written: list[Tensor], taken: list[int] | None, constants: list[Tensor]
-) -> Callable[[Sequence[Tensor]], None]:
+def _copy(written: list[Tensor], taken: Sequence[int] | None, constants: list[Tensor]) -> Copy:
     """`taken`: which of the sources are copied, None for all; `constants` follow them."""
     copy = torch._foreach_copy_
     if taken is None:
@@ -126,7 +191,7 @@ def _copy(
     return lambda sources: copy(written, [*(sources[at] for at in taken), *constants])
 
 
-def _fill(tails: list[Tensor], fill: Fill) -> Callable[[Sequence[Tensor]], None]:
+def _fill(tails: list[Tensor], fill: Fill) -> Copy:
     if not fill:
         zero = torch._foreach_zero_
         return lambda _: zero(tails)

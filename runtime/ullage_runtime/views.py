@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from operator import le
+from typing import Generic, TypeAlias, TypeVar
 
+import torch
 from torch import Tensor
-
-from ullage_runtime.storage import padded_view
 
 V = TypeVar("V")
 
@@ -69,7 +69,7 @@ class ViewCache(Generic[V]):
 
 
 class SlotViews:
-    """The views of slots at the shapes that batches have met, one for each slot and shape.
+    """The views of groups of slots at the shapes that batches have met.
 
     A step of prompts comes with ever new numbers of tokens, but most of its slots have been seen
     at their shape. All views are dropped when there are too many.
@@ -77,16 +77,52 @@ class SlotViews:
 
     def __init__(self, limit: int = 16384) -> None:
         self._limit = limit
-        self._views: dict[tuple[int, tuple[int, ...]], Tensor] = {}
+        self._views: dict[tuple[SlotsAlike, tuple[int, ...]], tuple[Tensor, ...]] = {}
+        self._count = 0
 
-    def of(self, slot: Tensor, *shape: int) -> Tensor:
-        """The leading `shape` of a slot, which outlives this. ValueError if it does not fit."""
-        view = self._views.get((id(slot), shape))
-        if view is None:
-            if len(self._views) >= self._limit:
+    def of(self, slots: SlotsAlike, shape: tuple[int, ...]) -> tuple[Tensor, ...]:
+        """The leading `shape` of each slot. ValueError if it does not fit."""
+        views = self._views.get((slots, shape))
+        if views is None:
+            views = slots.views(shape)
+            self._count += len(views)
+            if self._count > self._limit:
                 self._views.clear()
-            view = self._views[id(slot), shape] = padded_view(slot, *shape)
-        return view
+                self._count = len(views)
+            self._views[slots, shape] = views
+        return views
 
     def __len__(self) -> int:
-        return len(self._views)
+        return self._count
+
+
+class SlotsAlike:
+    """Slots of which batches have views of one shape. Each is a key of its own."""
+
+    __slots__ = ("_capacity", "_slots")
+
+    def __init__(self, slots: Sequence[Tensor]) -> None:
+        self._slots = [(slot, slot.stride()) for slot in slots]
+        self._capacity = tuple(map(min, zip(*(slot.shape for slot in slots), strict=True)))
+
+    def views(self, shape: tuple[int, ...]) -> tuple[Tensor, ...]:
+        """The leading `shape` of each. ValueError if it does not fit all of them."""
+        fits = len(shape) == len(self._capacity) and all(map(le, shape, self._capacity))
+        if not fits or min(shape, default=0) < 0:
+            raise ValueError(f"A view of shape {shape} does not fit slots of {self._capacity}.")
+        # In inference mode the short way would make tensors that nobody may write outside of it.
+        head = _strided if torch.is_inference_mode_enabled() else _reinterpreted
+        return tuple([head(slot, shape, strides, 0) for slot, strides in self._slots])
+
+
+_Head: TypeAlias = Callable[[Tensor, Sequence[int], Sequence[int], int], Tensor]
+"""The head of a slot, of a shape, with strides, from an element on."""
+
+
+def _strided(slot: Tensor, shape: Sequence[int], strides: Sequence[int], _: int) -> Tensor:
+    return slot.as_strided(shape, strides)
+
+
+# What torch's compiled code makes views with. It takes half of the time, since it keeps no books
+# for gradients, of which static buffers have none.
+_reinterpreted: _Head = getattr(torch._C._dynamo.guards, "_reinterpret_tensor", _strided)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 import pytest
 import torch
@@ -25,7 +25,8 @@ from ullage_demo.tree import ROOT, DraftTree
 from ullage_demo.worker import target_worker
 from ullage_generated.sglang import DecodeGraphTargetBatch, LiveBatch, Mode
 from ullage_runtime.errors import BatchError, ConfigurationError, GraphError
-from ullage_runtime.load_plan import LoadSteps
+from ullage_runtime.recipe import Recipes
+from ullage_runtime.slots import SlotGroup, SlotTable
 
 SIZES = Sizes(buckets=(2, 5), max_running=7, context=24)
 TREES = Sizes(buckets=(3,), max_running=4, speculation=Speculation(steps=2, topk=2, draft_tokens=4))
@@ -220,21 +221,26 @@ def test_tails_hold_other_tokens_at_each_replay(
     assert one[3:] != other[3:]
 
 
+def _left(group: SlotGroup[LiveBatch, Any], field: str) -> SlotGroup[LiveBatch, Any]:
+    """The group, where loads leave the padded rows of one slot as they are."""
+    slots = (replace(each, fill=None) if each.field == field else each for each in group.slots)
+    return SlotGroup(group.shapes, *slots)
+
+
 def test_padded_rows_that_write_anywhere_are_seen(
     worker: GraphWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    copy = LoadSteps.copy_present
     runner = worker.runners.decode_graph
-
-    def without_a_tail(
-        steps: LoadSteps, view: Tensor, name: str, source: Tensor | None, *rest: object
-    ) -> Tensor | None:
-        live, fill = cast(tuple[tuple[int, ...], int], rest)
-        return copy(steps, view, name, source, live, None if name == "out_cache_loc" else fill)
-
     live = decode_batch(worker, 3)
     expected = worker.forward(live)
-    monkeypatch.setattr(LoadSteps, "copy_present", without_a_tail)
+    recipes, tables = runner.plans.recipes, runner.plans.recipes.tables
+    without_a_tail = {
+        mode: SlotTable(*(_left(group, "out_cache_loc") for group in table.groups))
+        for mode, table in tables.items()
+    }
+    monkeypatch.setattr(
+        runner.plans, "recipes", Recipes(recipes.batch_class, without_a_tail, recipes.writer)
+    )
     runner.plans.kept.clear()
     changed = [worker.forward(live) for _ in range(12)]
     assert any(not torch.equal(each, expected) for each in changed)

@@ -234,12 +234,12 @@ def test_debug_mode_refuses_a_live_row_that_names_the_slot_of_padding() -> None:
 
 def test_more_shapes_than_the_cache_holds_change_nothing() -> None:
     served = padded_runner(1, debug=False)
-    served._views = SlotViews(2)
+    served.plans.recipes.views = SlotViews(24)
     served.plans.kept = ViewCache(2)
     for rows in (1, 6, 6, 2, 5, 3, 4, 6, 1, 2, 2):
         live = decode_batch(rows)
         assert contents(served.load(live)) == contents(padded_runner(1).load(live))
-    assert len(served._views) <= 2
+    assert len(served.plans.recipes.views) <= 24
     assert served.plans.kept.statistics == CacheStatistics(2, 18, 7, 2)
 
 

@@ -37,12 +37,12 @@ def runner() -> EagerTargetRunner:
 
 
 def test_a_runner_on_a_device_has_its_kernel(runner: EagerTargetRunner) -> None:
-    assert isinstance(runner._writer, LibraryWriter)
+    assert isinstance(runner.plans.recipes.writer, LibraryWriter)
 
 
 def test_every_load_leaves_the_bytes_that_torch_leaves(runner: EagerTargetRunner) -> None:
     other = EagerTargetRunner(CONFIG, SingleRank(), device="cuda")
-    other._writer = TorchWriter(other.registry.regions.addresses)
+    other.plans.recipes.writer = TorchWriter(other.registry.regions.addresses)
     for seed, requests in enumerate((48, 3, 3, 17, 1, 48, 3)):
         live = decode_of(requests, seed)
         runner.load(live)

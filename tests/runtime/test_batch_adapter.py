@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import SimpleNamespace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple, cast
 
 import pytest
 import torch
@@ -16,8 +16,11 @@ from ullage_runtime.adapters.batches import BatchAdapter, ModeLoader, Naming
 from ullage_runtime.arena import SlotShape
 from ullage_runtime.arena_regions import Regions, RunnerLayout
 from ullage_runtime.debug import DebugOptions
-from ullage_runtime.load_plan import LoadPlan, LoadSteps
+from ullage_runtime.errors import BatchError
+from ullage_runtime.load_plan import LoadPlan
 from ullage_runtime.plan_cache import PlanCache, Seen
+from ullage_runtime.recipe import Recipes
+from ullage_runtime.slots import Slot, SlotGroup, SlotTable
 from ullage_runtime.torch_writer import TorchWriter
 
 
@@ -25,7 +28,14 @@ class Mode(Enum):
     STEP = "step"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+class Extents(NamedTuple):
+    """Live rows of `lengths` and of `width`; every slot is padded to four."""
+
+    rows: tuple[int, int]
+    padded: int = 4
+
+
+@dataclass(frozen=True, kw_only=True)
 class Live:
     """What the runner takes."""
 
@@ -52,15 +62,25 @@ class Registry:
 class Loaded:
     """What the runner gives."""
 
-    rows: int
+    mode: Mode
+    live: tuple[int, int]
+    padded: int
     narrow: Tensor | None = None
     lengths: Tensor | None = None
     w: Tensor | None = None
     table: Tensor | None = None
 
+    @property
+    def rows(self) -> int:
+        return self.padded
+
 
 class Runner:
-    """Takes every batch, and loads the slots that it is told to; `plans` without a key is debug."""
+    """Takes every batch, and loads the slots that it is told to; `plans` without a key is debug.
+
+    `taken`: the batches whose loads were planned; `measured`: those that only extents were
+    asked of, which it refuses with more than four rows.
+    """
 
     modes: tuple[Enum, ...] = (Mode.STEP,)
 
@@ -70,25 +90,40 @@ class Runner:
         layout = RunnerLayout.of([SlotShape(n, (4,), torch.int64) for n in names], [], debug=debug)
         regions = Regions.alone("runner", layout, device=device, debug=debug)
         self.registry = Registry(regions, *(regions.compute.slot(name) for name in names))
-        seen = {Mode.STEP: Seen(("count",), (("lengths", 0),))}
-        self.plans: PlanCache[Loaded] = PlanCache(seen if is_keyed else {})
         self.taken: list[Live] = []
-        self._loads = loads
-        self._writer = TorchWriter(regions.addresses)
+        self.measured: list[Live] = []
+        recipes = Recipes(Loaded, {Mode.STEP: self._table(loads)}, TorchWriter(regions.addresses))
+        seen = {Mode.STEP: Seen(("count",), (("lengths", 0), ("width", 0)))}
+        self.plans = PlanCache(recipes, seen if is_keyed else {})
+
+    def _table(self, loads: tuple[str, ...]) -> SlotTable[Live, Extents]:
+        def slot(name: str) -> Slot[Live, Extents]:
+            source, storage = Registry.SOURCES.get(name), getattr(self.registry, name)
+            if source is None:
+                return Slot(name, storage, fill=5, is_number=True)
+            return Slot(name, storage, source=source, fill=0, optional=True)
+
+        return SlotTable(
+            SlotGroup(
+                lambda extents: ((extents.rows[0],), (extents.padded,)),
+                *(slot(name) for name in loads if name != "w"),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows[1],), (extents.padded,)),
+                *(slot(name) for name in loads if name == "w"),
+            ),
+        )
+
+    def extents(self, live: Live, /) -> Extents:
+        self.measured.append(live)
+        rows = [0 if each is None else len(each) for each in (live.lengths, live.width)]
+        if max(rows) > 4:
+            raise BatchError("U712", "step", "rows", "are too many", place="spec.yaml:1")
+        return Extents((rows[0], rows[1]))
 
     def plan(self, live: Live, /) -> LoadPlan[Loaded]:
         self.taken.append(live)
-        steps = LoadSteps()
-        slots: dict[str, Tensor | None] = {}
-        for name in self._loads:
-            view, source = getattr(self.registry, name), Registry.SOURCES.get(name)
-            if source is None:
-                slots[name] = steps.compute(view, 5)
-            else:
-                given = getattr(live, source)
-                shape = () if given is None else tuple(given.shape)
-                slots[name] = steps.copy_present(view, source, given, shape, 0)
-        return LoadPlan(Loaded(rows=4, **slots), steps, self._writer)
+        return self.plans.recipes.plan(live, self.extents(live))
 
     def load(self, live: Live, /) -> Loaded:
         return self.plan(live).load_first(live)
@@ -99,6 +134,10 @@ class EngineBatch:
 
     def __init__(self, **given: object) -> None:
         vars(self).update(given)
+
+
+def same_place(view: object, slot: Tensor) -> bool:
+    return isinstance(view, Tensor) and view.data_ptr() == slot.data_ptr() and len(view) == 4
 
 
 NAMING = Naming(sources={"width": "holder.width"}, fields={"rows": "size"})
@@ -139,7 +178,7 @@ def test_of_slots_with_one_source_the_one_that_is_called_like_it_stands_for_it(
 ) -> None:
     runner = Runner(*loads)
     view = adapter(runner).load(EngineBatch(lengths=torch.ones(2)))
-    assert vars(view)["lengths"] is getattr(runner.registry, stands)
+    assert same_place(vars(view)["lengths"], getattr(runner.registry, stands))
 
 
 def test_a_slot_stands_for_an_attribute_only_where_the_batch_has_one() -> None:
@@ -148,7 +187,7 @@ def test_a_slot_stands_for_an_attribute_only_where_the_batch_has_one() -> None:
     batch = EngineBatch(holder=own, size=2)
     assert vars(adapter(runner).load(batch)) == {"holder": own, "size": 4}
     table = vars(adapter(runner).load(EngineBatch(table=None)))["table"]
-    assert table is runner.registry.table
+    assert same_place(table, runner.registry.table)
 
 
 def rows(*values: int) -> Tensor:
@@ -166,7 +205,7 @@ def test_a_batch_like_one_before_is_loaded_without_asking_the_runner() -> None:
         loader.load(EngineBatch(lengths=rows(9, 10), holder=other, size=2, table=None, own=3))
     )
     assert len(runner.taken) == 1
-    assert view["lengths"] is runner.registry.lengths
+    assert same_place(view["lengths"], runner.registry.lengths)
     assert view["lengths"].tolist() == [9, 10, 0, 0]
     assert runner.registry.w.tolist() == [4, 5, 6, 0]
     assert view["table"].tolist() == [5, 5, 5, 5]
@@ -176,9 +215,8 @@ def test_a_batch_like_one_before_is_loaded_without_asking_the_runner() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        {"lengths": rows(1, 2, 3)},
         {"lengths": rows(1, 2).to(torch.int32)},
-        {"lengths": rows(1, 2), "count": 2},
+        {"lengths": rows(1, 2, 3).to(torch.int32)},
         {"lengths": None},
         {"lengths": rows(1, 2), "holder": None},
         {"lengths": rows(1, 2), "holder": SimpleNamespace(width=None)},
@@ -191,6 +229,40 @@ def test_a_batch_unlike_one_before_is_for_the_runner_to_look_at(other: dict[str,
     for batch in (first, first | other, first, first | other):
         loader.load(EngineBatch(**batch))
     assert len(runner.taken) == 2
+
+
+@pytest.mark.parametrize("other", [{"lengths": rows(1, 2, 3)}, {"count": 2}])
+def test_of_a_batch_of_a_new_shape_the_runner_is_asked_for_the_extents_alone(
+    other: dict[str, object],
+) -> None:
+    runner = Runner("lengths", "w", "table")
+    loader = adapter(runner)
+    holder = SimpleNamespace(width=rows(1, 2, 3))
+    first = {"lengths": rows(7, 8), "holder": holder, "count": 1, "size": 0, "table": None}
+    loader.load(EngineBatch(**first))
+    runner.registry.w.fill_(9)
+    batch = first | other | {"holder": SimpleNamespace(width=rows(5))}
+    for _ in range(2):
+        view = vars(loader.load(EngineBatch(**batch)))
+        assert same_place(view["lengths"], runner.registry.lengths)
+        lengths = cast(Tensor, batch["lengths"]).tolist()
+        assert view["lengths"].tolist() == [*lengths, 0, 0, 0][:4]
+        assert view["table"].tolist() == [5, 5, 5, 5]
+        assert runner.registry.w.tolist() == [5, 0, 0, 0]
+        assert (view["size"], view["count"]) == (4, batch["count"])
+    assert (len(runner.taken), len(runner.measured)) == (1, 2)
+    measured = runner.measured[1]
+    assert (measured.count, measured.lengths) == (batch["count"], batch["lengths"])
+
+
+def test_what_a_new_shape_is_refused_for_is_what_the_runner_says_of_the_whole_batch() -> None:
+    runner = Runner("lengths", "w")
+    loader = adapter(runner)
+    loader.load(EngineBatch(lengths=rows(7, 8), holder=None))
+    with pytest.raises(BatchError, match="too many"):
+        loader.load(EngineBatch(lengths=rows(1, 2, 3, 4, 5), holder=None))
+    assert len(runner.taken) == 2
+    assert runner.registry.lengths.tolist() == [7, 8, 0, 0]
 
 
 def test_what_a_batch_brings_and_the_one_before_did_not_is_loaded() -> None:
@@ -211,6 +283,10 @@ def test_a_runner_without_keys_is_asked_every_time() -> None:
     assert len(runner.taken) == 2
 
 
+class Odd:
+    mode = Mode.STEP
+
+
 def test_a_live_batch_is_given_as_its_dataclass() -> None:
     with pytest.raises(TypeError, match="dataclass"):
-        BatchAdapter(Runner(), lambda **given: Live(mode=Mode.STEP), NAMING)
+        BatchAdapter(Runner(), Odd, NAMING)

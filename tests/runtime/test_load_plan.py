@@ -5,8 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import replace
 
 import pytest
 import torch
@@ -14,111 +13,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from ullage_runtime.arena import Arena, SlotShape
-from ullage_runtime.load_plan import LoadPlan, LoadSteps
-from ullage_runtime.loader import SlotLoad, write_slot
-from ullage_runtime.plan_cache import PlanCache, Seen
-from ullage_runtime.storage import padded_view
-from ullage_runtime.torch_writer import TorchWriter
-
-CAPACITY = 12
-SLOTS = (
-    SlotShape("ids", (CAPACITY,), torch.int64),
-    SlotShape("lens", (CAPACITY,), torch.int32),
-    SlotShape("axes", (3, CAPACITY), torch.int64),
-    SlotShape("hidden", (CAPACITY, 2), torch.bfloat16),
-    SlotShape("mask", (CAPACITY, CAPACITY), torch.bool),
-    SlotShape("count", (1,), torch.int32),
+from support.small_runner import (
+    CAPACITY,
+    Extents,
+    Live,
+    Loaded,
+    Mode,
+    cache_of,
+    live_batch,
+    new_arena,
+    recipes_of,
+    write_all,
 )
-
-
-class Mode(Enum):
-    """How batches come about: what is seen, what ranks agree on, and what elements say."""
-
-    SERVE = "serve"
-    SHARED = "shared"
-    LISTED = "listed"
-
-
-@dataclass
-class Live:
-    """What a scheduler would bring."""
-
-    ids: Tensor | None
-    lens: Tensor | None
-    axes: Tensor | None
-    hidden: Tensor | None
-    mask: Tensor | None
-    size: object = 0
-    note: str = ""
-    embeds: Tensor | None = None
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """What a runner would hand out."""
-
-    ids: Tensor
-    lens: Tensor
-    axes: Tensor | None
-    hidden: Tensor
-    mask: Tensor
-    count: Tensor
-    note: str | None = None
-    embeds: Tensor | None = None
-
-
-def new_arena() -> Arena:
-    return Arena.holding(SLOTS, "cpu", canaries=True)
-
-
-def live_batch(rows: int, seed: int, *, with_axes: bool = True) -> Live:
-    generator = torch.Generator().manual_seed(seed)
-
-    def values(*shape: int) -> Tensor:
-        return torch.randint(1, 100, shape, generator=generator)
-
-    return Live(
-        values(rows),
-        values(rows).to(torch.int32),
-        values(3, rows) if with_axes else None,
-        values(rows, 2).to(torch.bfloat16),
-        values(rows, rows) % 2 == 0,
-        rows,
-        f"batch {seed}",
-        values(rows, 4),
-    )
-
-
-def steps_of(arena: Arena, live: Live, rows: int, padded: int) -> tuple[LoadSteps, Loaded]:
-    def view(name: str, *shape: int) -> Tensor:
-        return padded_view(arena.slot(name), *shape)
-
-    steps = LoadSteps()
-    batch = Loaded(
-        ids=steps.copy(view("ids", padded), "ids", live.ids, (rows,)),
-        lens=steps.copy(view("lens", padded), "lens", live.lens, (rows,), 1),
-        axes=steps.copy_present(view("axes", 3, padded), "axes", live.axes, (3, rows), 0),
-        hidden=steps.copy(view("hidden", padded, 2), "hidden", live.hidden, (rows, 2), -2.5),
-        mask=steps.copy(view("mask", padded, padded), "mask", live.mask, (rows, rows), True),
-        count=steps.compute(view("count", 1), rows),
-        note=live.note,
-        embeds=live.embeds,
-    )
-    return steps, batch
+from ullage_runtime.arena import Arena
+from ullage_runtime.load_plan import LoadPlan
+from ullage_runtime.loader import SlotLoad
+from ullage_runtime.plan_cache import PlanCache, Seen
 
 
 def plan_of(arena: Arena, live: Live, rows: int, padded: int) -> LoadPlan[Loaded]:
-    steps, batch = steps_of(arena, live, rows, padded)
-    low = arena.storage.data_ptr()
-    writer = TorchWriter([(low, low + arena.storage.nbytes)])
-    return LoadPlan(batch, steps, writer, carried=(("note", "note"), ("embeds", "embeds")))
-
-
-def write_all(arena: Arena, live: Live, rows: int, padded: int) -> None:
-    steps, _ = steps_of(arena, live, rows, padded)
-    for load in steps.loads:
-        write_slot(load, None if load.source is None else getattr(live, load.source))
+    return recipes_of(arena).plan(live, Extents(rows, padded))
 
 
 @given(
@@ -217,32 +131,17 @@ def test_batches_handed_out_have_the_sources_themselves() -> None:
     assert torch.equal(arena.storage, before)
 
 
-def cache() -> PlanCache[Loaded]:
-    seen = {
-        Mode.SERVE: Seen(("size",), (("ids", 0),)),
-        Mode.SHARED: Seen(("size",)),
-        Mode.LISTED: Seen(("size",), by_contents=True),
-    }
-    return PlanCache(seen, exchanging={Mode.SHARED}, limit=4)
-
-
-def test_plans_are_kept_by_what_decides_about_extents() -> None:
-    known, arena, made = cache(), new_arena(), []
-
-    def load(rows: int, padded: int, seed: int, *, with_axes: bool = True) -> Loaded:
-        live = live_batch(rows, seed, with_axes=with_axes)
-
-        def plan() -> LoadPlan[Loaded]:
-            made.append((rows, padded, with_axes))
-            return plan_of(arena, live, rows, padded)
-
-        return known.load_new((Mode.SERVE, rows, padded), live, plan)
-
+def test_plans_are_kept_by_what_decides_about_extents_and_by_sources() -> None:
+    known = cache_of(new_arena())
     for seed in range(1, 4):
-        load(3, 8, seed)
-        load(3, 8, seed, with_axes=False)
-        load(2, 4, seed)
-    assert made == [(3, 8, True), (3, 8, False), (2, 4, True)]
+        for rows, padded, with_axes in ((3, 8, True), (3, 8, False), (2, 4, True)):
+            live = live_batch(rows, seed, with_axes=with_axes)
+            key = known.key_of(live, Mode.SERVE, (rows, padded))
+            known.load_new(key, live, Extents(rows, padded))
+    keys = [
+        known.key_of(live_batch(n, 1), Mode.SERVE, each) for n, each in ((3, (3, 8)), (2, (2, 4)))
+    ]
+    assert [len(known.kept.get(key) or ()) for key in keys] == [2, 1]
 
 
 class Odd:
@@ -255,15 +154,15 @@ class Odd:
 @pytest.mark.parametrize("size", [True, 3.0, "3", Odd(), [3], torch.tensor(3)])
 def test_what_is_no_plain_number_has_no_key(size: object) -> None:
     live = live_batch(3, 1)
-    known = cache()
+    known = cache_of(new_arena())
     assert known.key(live, Mode.SERVE, True) == known.key(live_batch(3, 2), Mode.SERVE, True)
-    assert cache().key(other_of(live, size=size), Mode.SERVE, True) is None
+    assert cache_of(new_arena()).key(other_of(live, size=size), Mode.SERVE, True) is None
 
 
 @pytest.mark.parametrize("ids", [torch.tensor(3), torch.ones(3).to_sparse(), [1, 2]])
 def test_what_has_no_extent_has_no_key(ids: object) -> None:
     live = other_of(live_batch(3, 1), ids=ids)
-    known = PlanCache[Loaded]({Mode.SERVE: Seen((), (("ids", 0),))})
+    known = PlanCache(recipes_of(new_arena()), {Mode.SERVE: Seen((), (("ids", 0),))})
     assert (known.key(live, Mode.SERVE, True) is None) == (
         not isinstance(ids, Tensor) or not ids.dim()
     )
@@ -271,12 +170,12 @@ def test_what_has_no_extent_has_no_key(ids: object) -> None:
 
 def test_only_extents_tell_where_ranks_or_elements_decide() -> None:
     live = live_batch(3, 1)
-    assert cache().key(live, Mode.SHARED, True) is None
-    assert cache().key(live, Mode.SHARED, (3, 8)) is not None
-    assert cache().key(live, Mode.LISTED, True) is None
-    assert cache().key_of(live, Mode.LISTED, (3, 8)) is not None
-    assert cache().key(live, "shared", True) is None
-    assert cache().key(live, Mode.SERVE, None) is None
+    assert cache_of(new_arena()).key(live, Mode.SHARED, True) is None
+    assert cache_of(new_arena()).key(live, Mode.SHARED, (3, 8)) is not None
+    assert cache_of(new_arena()).key(live, Mode.LISTED, True) is None
+    assert cache_of(new_arena()).key_of(live, Mode.LISTED, (3, 8)) is not None
+    assert cache_of(new_arena()).key(live, "shared", True) is None
+    assert cache_of(new_arena()).key(live, Mode.SERVE, None) is None
 
 
 def test_a_load_is_a_record_of_where_its_rows_lie() -> None:

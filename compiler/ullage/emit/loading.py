@@ -27,6 +27,14 @@ class ExtentsView:
 
 
 @dataclass(frozen=True, slots=True)
+class AlikeView:
+    """Slots that have one shape in every batch; `shapes` gives it."""
+
+    shapes: str
+    slots: tuple[SlotLoad, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class GroupView:
     """Modes that load the same slots with the same tails."""
 
@@ -37,6 +45,18 @@ class GroupView:
     unloaded: tuple[str, ...]
     extents: tuple[str, ...]
     knows: bool
+
+    @property
+    def members(self) -> str:
+        """The modes as what stands in a tuple."""
+        listed = ", ".join(f"Mode.{mode.upper()}" for mode in self.modes)
+        return listed if len(self.modes) > 1 else f"{listed},"
+
+    @property
+    def alike(self) -> Iterator[AlikeView]:
+        """The slots by their shape."""
+        for shapes in dict.fromkeys(slot.shapes for slot in self.slots):
+            yield AlikeView(shapes, tuple(slot for slot in self.slots if slot.shapes == shapes))
 
     @property
     def check(self) -> str:

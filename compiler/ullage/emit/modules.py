@@ -11,7 +11,7 @@ from ullage.emit.rendering import render
 from ullage.emit.scan import names_of, without_unused
 from ullage.emit.text import comment, docstring
 
-GENERATED_CODE_VERSION: Final = 5
+GENERATED_CODE_VERSION: Final = 6
 """Which version of the runtime's interface generated code is written for."""
 
 STANDARD: Final[Mapping[str, str]] = {
@@ -56,17 +56,19 @@ RUNTIME: Final[Mapping[str, str]] = {
     "PeerError": "errors",
     "Problems": "configuration",
     "LoadPlan": "load_plan",
-    "LoadSteps": "load_plan",
     "PlanCache": "plan_cache",
     "Ranks": "ranks",
+    "Recipes": "recipe",
     "Regions": "arena_regions",
     "RunnerLayout": "arena_regions",
     "Seen": "plan_cache",
     "SharedArena": "arena_regions",
     "SingleRank": "ranks",
+    "Slot": "slots",
+    "SlotGroup": "slots",
     "SlotShape": "arena",
+    "SlotTable": "slots",
     "UllageRuntimeError": "errors",
-    "SlotViews": "views",
     "align_up": "integers",
     "cdiv": "integers",
     "check_extent": "checks",
@@ -138,7 +140,6 @@ PREPARED: Final = (
     "config = self.config",
     "mode = live.mode.value",
     "registry = self.registry",
-    "view = self._views.of",
 )
 """Local variables that templates provide, whether or not the lines of a spec need them."""
 

@@ -19,7 +19,9 @@ from ullage.expr.tree import (
     TRUE,
     Expr,
     Over,
+    disjunction,
     free_names,
+    negation,
     walk,
 )
 from ullage.spec.model import Mode, PipelineEntry, Transform
@@ -40,13 +42,16 @@ class FunctionView:
 class _Transforms:
     """Writes transforms as statements; what is taken over ranks goes into one exchange.
 
-    `planned`: the exchanges of all these transforms, where they are known already.
+    `planned`: the exchanges of all these transforms, where they are known already; `is_entered`:
+    whether they are reached only where one takes place; `guards`: when each of them does.
     """
 
     scope: Scope
     planned: Sequence[Exchanged] = ()
+    is_entered: bool = False
     lines: list[str] = field(default_factory=list)
     exchanges: list[Exchanged] = field(default_factory=list)
+    guards: list[Expr] = field(default_factory=list)
 
     def add(self, entry: PipelineEntry) -> None:
         runner = self.scope.runner
@@ -56,7 +61,8 @@ class _Transforms:
             return
         self.lines.append(comment(f"{step.name}: {entry.place.short}, {step.place.short}", 8))
         body = list(self._body(step, entry, guard))
-        if guard != TRUE:
+        self.guards.append(guard)
+        if guard != TRUE and not self.is_entered:
             self.lines.append(f"if {self.scope.source().of(guard)}:")
             body = [f"    {line}" for line in body]
         self.lines.extend(body)
@@ -259,14 +265,20 @@ def _padding(runner: RunnerModel, mode: Mode) -> tuple[PipelineEntry, ...]:
     return mode.pipeline[len(expansions(runner, mode)) :]
 
 
-def _written(scope: Scope, entries: Iterable[PipelineEntry]) -> _Transforms:
-    """Transforms in order; where groups of ranks differ, each knows of the exchanges after it."""
-    transforms = _Transforms(scope)
+def _written(
+    scope: Scope, entries: Sequence[PipelineEntry], *, is_entered: bool = False
+) -> _Transforms:
+    """Transforms in order; where groups of ranks differ, each knows of the exchanges after it.
+
+    `is_entered`: see `_Transforms`, as long as there is only one.
+    """
+    only = is_entered and len(entries) == 1
+    transforms = _Transforms(scope, is_entered=only)
     for entry in entries:
         transforms.add(entry)
     if len({each.group for each in transforms.exchanges}) < 2:
         return transforms
-    again = _Transforms(scope, tuple(transforms.exchanges))
+    again = _Transforms(scope, tuple(transforms.exchanges), is_entered=only)
     for entry in entries:
         again.add(entry)
     return again
@@ -280,27 +292,31 @@ def exchanges_of_padding(scope: Scope) -> tuple[Exchanged, ...]:
 def pad_function(scope: Scope) -> FunctionView:
     """The function from live rows to padded rows."""
     runner, mode = scope.runner, scope.mode
-    transforms = _written(scope, _padding(runner, mode))
-    lines = _on_rows(scope, _padding(runner, mode), transforms.lines)
+    entries = _padding(runner, mode)
+    lines = _on_rows(scope, entries)
     names = ", ".join(entry.transform for entry in mode.pipeline)
     what = f"Rows in mode {mode.name}"
     doc = sentence(f"{what} after {names}" if names else f"{what}, which nothing pads")
     return _function(scope, f"pad_{mode.name}", lines, doc, rows=True)
 
 
-def _on_rows(
-    scope: Scope, entries: Iterable[PipelineEntry], transforms: Sequence[str]
-) -> list[str]:
-    """Transforms of rows, of which only those that they are about become local variables."""
-    if not transforms:
+def _on_rows(scope: Scope, entries: Sequence[PipelineEntry]) -> list[str]:
+    """Transforms of rows, of which only those that they are about become local variables.
+
+    Rows stay as they are where none takes place: a copy of them is dear.
+    """
+    transforms = _written(scope, entries, is_entered=True)
+    if not transforms.lines:
         return ["return rows"]
-    engine = scope.runner.engine
-    text = "\n".join(line for line in transforms if not line.lstrip().startswith("#"))
+    engine, lines = scope.runner.engine, transforms.lines
+    never = fold(negation(disjunction(*transforms.guards)))
+    early = [] if never == FALSE else [f"if {scope.source().of(never)}:", "    return rows"]
+    text = "\n".join(line for line in lines if not line.lstrip().startswith("#"))
     used = [axis for axis in engine.axes if mentions(text, scope.local(axis.name))]
     listed = ", ".join(scope.local(axis.name) for axis in used)
     if len(used) == len(engine.axes):
         trailing = "," if len(used) == 1 else ""
-        return [f"{listed}{trailing} = rows", *transforms, f"return Rows({listed})"]
+        return [*early, f"{listed}{trailing} = rows", *lines, f"return Rows({listed})"]
     steps = [engine.transform(entry.transform) for entry in entries]
     assigned = {name for step in steps for name, _ in step.assigns}
     given = ", ".join(f"rows.{engine.axis(axis.name)}" for axis in used)
@@ -309,15 +325,14 @@ def _on_rows(
         for axis in used
         if axis.name in assigned
     )
-    return [f"{listed} = {given}", *transforms, f"return rows._replace({changed})"]
+    return [*early, f"{listed} = {given}", *lines, f"return rows._replace({changed})"]
 
 
 def fit_function(scope: Scope) -> FunctionView:
     """The function from padded rows to those that the runner's own pipeline makes of them."""
     runner = scope.runner
     entries = runner.runner.pipeline_in(scope.mode.name)
-    transforms = _written(scope, entries)
-    lines = _on_rows(scope, entries, transforms.lines)
+    lines = _on_rows(scope, entries)
     names = ", ".join(entry.transform for entry in entries)
     doc = sentence(f"Rows in mode {scope.mode.name} as this runner has them, after {names}")
     return _function(scope, f"fit_{scope.mode.name}", lines, doc, rows=True)

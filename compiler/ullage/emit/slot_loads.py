@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from ullage.emit.model import RunnerModel
 from ullage.emit.source import Source
 from ullage.emit.source_checks import SourceCheck
-from ullage.emit.text import comment, literal
-from ullage.expr.tree import TRUE, Expr
+from ullage.emit.text import comment, literal, tuple_of
+from ullage.expr.tree import Expr, free_names
 from ullage.plan.model import PlannedSlot, Tail
 
 
@@ -17,8 +17,9 @@ from ullage.plan.model import PlannedSlot, Tail
 class SlotLoad:
     """How one slot is loaded in the modes of a group.
 
-    `check` and `values` are the lines that look at its source, `recorded` is the expression that
-    records what is written and gives what the batch gets.
+    `check` and `values` are the lines that look at its source, `shapes` is the expression that
+    gives the live and the padded shape for the extents of a batch, and `recorded` says what is
+    written.
     """
 
     name: str
@@ -26,6 +27,7 @@ class SlotLoad:
     check: tuple[str, ...]
     values: tuple[str, ...]
     poison: tuple[str, ...]
+    shapes: str
     recorded: str
     verify: tuple[str, ...]
 
@@ -58,18 +60,14 @@ class SlotWriter:
         return "" if source is None else self.runner.engine.live_field(source).name
 
     @property
-    def _view(self) -> str:
-        """The slot at the padded shape of the batch, where guards say that there is one."""
-        shape = ", ".join(self._extent(position, live=False) for position in self._positions)
-        return f"view(registry.{self._field}, {shape})"
-
-    @property
     def _source(self) -> Source:
         """Expressions over live and padded extents, and parameters as they are at present."""
         engine = self.runner.engine
         names = dict(self.runner.serving_values)
-        names |= {f"live_{a.name}": f"rows.{engine.axis(a.name)}" for a in engine.axes}
-        names |= {f"padded_{a.name}": f"padded.{engine.axis(a.name)}" for a in engine.axes}
+        for axis in engine.axes:
+            field = engine.axis(axis.name)
+            names[f"live_{axis.name}"] = f"extents.rows.{field}"
+            names[f"padded_{axis.name}"] = f"extents.padded.{field}"
         return engine.settings.source("config").with_names(names)
 
     @property
@@ -83,7 +81,7 @@ class SlotWriter:
         if position in own:
             return f"extents.{own[position].live if live else own[position].name}"
         engine = self.runner.engine
-        rows = "rows" if live else "padded"
+        rows = "extents.rows" if live else "extents.padded"
         names = {f"padded_{a.name}": f"{rows}.{engine.axis(a.name)}" for a in engine.axes}
         return engine.settings.source("config").with_names(names).of(dimension.extent)
 
@@ -92,35 +90,48 @@ class SlotWriter:
         """The dimensions along which live and padded rows may differ."""
         return [p for p in self._positions if self.slot.dimensions[p].target is not None]
 
-    def _text(self, expr: Expr) -> str:
-        return self._source.of(self.runner.unfold(expr))
+    def _fill(self, expr: Expr) -> str:
+        """A fill, or what gives it where it depends on the batch."""
+        fill = self.runner.unfold(expr)
+        settings, names = self.runner.engine.settings, free_names(fill)
+        text = self._source.of(fill)
+        if not all(name in settings for name in names) or names & self.runner.serving.keys():
+            live = "live" if names & self.runner.serving.keys() else "_"
+            return f"lambda {live}, extents: {text}"
+        if any(settings.of(name).guarded for name in names):
+            return f"None if registry.{self._field} is None else {text}"
+        return text
 
-    def _guarded(self, recorded: str) -> str:
-        """The record of a slot that the configuration may not have."""
-        if self.slot.guard == TRUE:
-            return recorded
-        return f"None if registry.{self._field} is None else {recorded}"
+    def _shape(self, *, live: bool) -> str:
+        return tuple_of(self._extent(position, live=live) for position in self._positions)
 
-    def _rows(self) -> str:
-        """The live extents of the slot."""
-        extents = [self._extent(position, live=True) for position in self._positions]
-        return f"({', '.join(extents)}{',' if len(extents) == 1 else ''})"
-
-    def _copied(self) -> SlotLoad:
-        check = SourceCheck(self.runner, self.slot, known=self.known)
-        method = "copy_present" if self.slot.optional else "copy"
-        arguments = [self._view, literal(self._live), f"live.{self._live}", self._rows()]
-        if self._moving and self.tail.fill is not None:
-            arguments.append(self._text(self.tail.fill))
+    def _loaded(
+        self,
+        recorded: str = "",
+        *,
+        check: SourceCheck | None = None,
+        verify: tuple[str, ...] = (),
+    ) -> SlotLoad:
+        source = "None" if check is None else f"live.{self._live}"
         return SlotLoad(
             self._field,
             comment(self.slot.place.short, 16),
-            tuple(check.lines()),
-            tuple(check.values()),
-            (f"poison_around(self.registry.{self._field}, live.{self._live})",),
-            self._guarded(f"steps.{method}({', '.join(arguments)})"),
-            tuple(self._verify()),
+            () if check is None else tuple(check.lines()),
+            () if check is None else tuple(check.values()),
+            (f"poison_around(self.registry.{self._field}, {source})",),
+            f"lambda extents: ({self._shape(live=True)}, {self._shape(live=False)})",
+            f"Slot({literal(self._field)}, registry.{self._field}{recorded})",
+            verify,
         )
+
+    def _copied(self) -> SlotLoad:
+        recorded = f", source={literal(self._live)}"
+        if self._moving and self.tail.fill is not None:
+            recorded += f", fill={self._fill(self.tail.fill)}"
+        if self.slot.optional:
+            recorded += ", optional=True"
+        check = SourceCheck(self.runner, self.slot, known=self.known)
+        return self._loaded(recorded, check=check, verify=tuple(self._verify()))
 
     def _verify(self) -> Iterator[str]:
         if self.tail.fill is None:
@@ -135,23 +146,8 @@ class SlotWriter:
     def _left(self) -> SlotLoad:
         """A slot that a step writes: load fills no more than its tail."""
         fill = self.tail.fill if self._moving else None
-        if fill is None:
-            return self._unread(self._view)
-        return self._unread(f"steps.pad({self._view}, {self._rows()}, {self._text(fill)})")
+        return self._loaded("" if fill is None else f", fill={self._fill(fill)}")
 
     def _computed(self) -> SlotLoad:
-        value = self.slot.value
-        text = "0" if value is None else self._text(value)
-        return self._unread(f"steps.compute({self._view}, {text})")
-
-    def _unread(self, recorded: str) -> SlotLoad:
-        """A slot without a source."""
-        return SlotLoad(
-            self._field,
-            comment(self.slot.place.short, 16),
-            (),
-            (),
-            (f"poison_around(self.registry.{self._field}, None)",),
-            self._guarded(recorded),
-            (),
-        )
+        value = "0" if self.slot.value is None else self._fill(self.slot.value)
+        return self._loaded(f", fill={value}, is_number=True")

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ullage_runtime.version import require_generated_code_version
 
-require_generated_code_version(5, __name__)
+require_generated_code_version(6, __name__)
 
 
 class Mode(Enum):
@@ -242,7 +242,7 @@ class Extents(NamedTuple):
     padded: Rows
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class LiveBatch:
     """What a scheduler hands to a runner; its tensors have exactly the live rows.
 

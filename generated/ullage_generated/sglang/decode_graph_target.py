@@ -29,14 +29,15 @@ from ullage_runtime.debug import (
 )
 from ullage_runtime.errors import BatchError, UllageRuntimeError
 from ullage_runtime.integers import align_up, cdiv, next_in
-from ullage_runtime.load_plan import LoadPlan, LoadSteps
+from ullage_runtime.load_plan import LoadPlan
 from ullage_runtime.native.writer import writer_for
 from ullage_runtime.outputs import cut_to_live, map_tensors
 from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.ranks import Ranks
+from ullage_runtime.recipe import Recipes
 from ullage_runtime.requirements import require_ranks, require_same_configuration
+from ullage_runtime.slots import Slot, SlotGroup, SlotTable
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import DecodeGraphTargetBatch, Extents, LiveBatch, Mode, Offer, Rows
@@ -45,7 +46,7 @@ from .config import Config
 from .engine import DecodeGraphTargetEngine, DecodeGraphTargetFacts
 from .registry import DecodeGraphTargetRegistry
 
-require_generated_code_version(5, __name__)
+require_generated_code_version(6, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -189,6 +190,8 @@ def live_decode(config: Config, requests: int) -> Rows:
 # specs/sglang/modes/decode.yaml:1
 def pad_decode(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode decode after mlp_sync_rows."""
+    if not config.require_mlp_sync:
+        return rows
     requests, tokens, graph_requests, gathered_tokens = (
         rows.requests,
         rows.tokens,
@@ -196,26 +199,24 @@ def pad_decode(config: Config, ranks: Ranks, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # mlp_sync_rows: specs/sglang/modes/decode.yaml:12, specs/sglang/transforms.yaml:11
-    if config.require_mlp_sync:
-        tokens_per_request = 1
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(
-            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-        )
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[0] for each in gathered)
-        largest_2 = max(each[1] for each in gathered)
-        largest_3 = max(each[2] for each in gathered)
-        alike = config.sync_pads_alike or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
-        )
-        requests, tokens, graph_requests, gathered_tokens = (
-            largest_2 if alike else padded // tokens_per_request,
-            largest_1 if alike else padded,
-            largest_3 if config.require_mlp_tp_gather else requests,
-            largest_1 * config.num_dp_ranks if alike else total_0,
-        )
+    tokens_per_request = 1
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(
+        padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
+    )
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[0] for each in gathered)
+    largest_2 = max(each[1] for each in gathered)
+    largest_3 = max(each[2] for each in gathered)
+    alike = config.sync_pads_alike or (
+        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    )
+    requests, tokens, graph_requests, gathered_tokens = (
+        largest_2 if alike else padded // tokens_per_request,
+        largest_1 if alike else padded,
+        largest_3 if config.require_mlp_tp_gather else requests,
+        largest_1 * config.num_dp_ranks if alike else total_0,
+    )
     return rows._replace(
         requests=requests,
         tokens=tokens,
@@ -287,6 +288,8 @@ def live_dllm_extend(config: Config, requests: int) -> Rows:
 # specs/sglang/modes/dllm_extend.yaml:1
 def pad_dllm_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode dllm_extend after mlp_sync_rows."""
+    if not config.require_mlp_sync:
+        return rows
     requests, tokens, graph_requests, gathered_tokens = (
         rows.requests,
         rows.tokens,
@@ -294,26 +297,24 @@ def pad_dllm_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # mlp_sync_rows: specs/sglang/modes/dllm_extend.yaml:12, specs/sglang/transforms.yaml:11
-    if config.require_mlp_sync:
-        tokens_per_request = config.dllm_block_size
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(
-            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-        )
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[0] for each in gathered)
-        largest_2 = max(each[1] for each in gathered)
-        largest_3 = max(each[2] for each in gathered)
-        alike = config.sync_pads_alike or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
-        )
-        requests, tokens, graph_requests, gathered_tokens = (
-            largest_2 if alike else padded // tokens_per_request,
-            largest_1 if alike else padded,
-            largest_3 if config.require_mlp_tp_gather else requests,
-            largest_1 * config.num_dp_ranks if alike else total_0,
-        )
+    tokens_per_request = config.dllm_block_size
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(
+        padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
+    )
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[0] for each in gathered)
+    largest_2 = max(each[1] for each in gathered)
+    largest_3 = max(each[2] for each in gathered)
+    alike = config.sync_pads_alike or (
+        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    )
+    requests, tokens, graph_requests, gathered_tokens = (
+        largest_2 if alike else padded // tokens_per_request,
+        largest_1 if alike else padded,
+        largest_3 if config.require_mlp_tp_gather else requests,
+        largest_1 * config.num_dp_ranks if alike else total_0,
+    )
     return rows._replace(
         requests=requests,
         tokens=tokens,
@@ -385,6 +386,8 @@ def live_idle() -> Rows:
 # specs/sglang/modes/idle.yaml:1
 def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode idle after mlp_sync_rows."""
+    if not config.require_mlp_sync:
+        return rows
     requests, tokens, graph_requests, gathered_tokens = (
         rows.requests,
         rows.tokens,
@@ -392,26 +395,24 @@ def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # mlp_sync_rows: specs/sglang/modes/idle.yaml:9, specs/sglang/transforms.yaml:11
-    if config.require_mlp_sync:
-        tokens_per_request = 1
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(
-            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-        )
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[0] for each in gathered)
-        largest_2 = max(each[1] for each in gathered)
-        largest_3 = max(each[2] for each in gathered)
-        alike = config.sync_pads_alike or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
-        )
-        requests, tokens, graph_requests, gathered_tokens = (
-            largest_2 if alike else padded // tokens_per_request,
-            largest_1 if alike else padded,
-            largest_3 if config.require_mlp_tp_gather else requests,
-            largest_1 * config.num_dp_ranks if alike else total_0,
-        )
+    tokens_per_request = 1
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(
+        padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
+    )
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[0] for each in gathered)
+    largest_2 = max(each[1] for each in gathered)
+    largest_3 = max(each[2] for each in gathered)
+    alike = config.sync_pads_alike or (
+        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    )
+    requests, tokens, graph_requests, gathered_tokens = (
+        largest_2 if alike else padded // tokens_per_request,
+        largest_1 if alike else padded,
+        largest_3 if config.require_mlp_tp_gather else requests,
+        largest_1 * config.num_dp_ranks if alike else total_0,
+    )
     return rows._replace(
         requests=requests,
         tokens=tokens,
@@ -485,6 +486,8 @@ def live_target_verify(config: Config, requests: int) -> Rows:
 # specs/sglang/modes/target_verify.yaml:1
 def pad_target_verify(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode target_verify after mlp_sync_rows."""
+    if not config.require_mlp_sync:
+        return rows
     requests, tokens, graph_requests, gathered_tokens = (
         rows.requests,
         rows.tokens,
@@ -492,26 +495,24 @@ def pad_target_verify(config: Config, ranks: Ranks, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # mlp_sync_rows: specs/sglang/modes/target_verify.yaml:12, specs/sglang/transforms.yaml:11
-    if config.require_mlp_sync:
-        tokens_per_request = present(config.speculative_num_draft_tokens)
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(
-            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-        )
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[0] for each in gathered)
-        largest_2 = max(each[1] for each in gathered)
-        largest_3 = max(each[2] for each in gathered)
-        alike = config.sync_pads_alike or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
-        )
-        requests, tokens, graph_requests, gathered_tokens = (
-            largest_2 if alike else padded // tokens_per_request,
-            largest_1 if alike else padded,
-            largest_3 if config.require_mlp_tp_gather else requests,
-            largest_1 * config.num_dp_ranks if alike else total_0,
-        )
+    tokens_per_request = present(config.speculative_num_draft_tokens)
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(
+        padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
+    )
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[0] for each in gathered)
+    largest_2 = max(each[1] for each in gathered)
+    largest_3 = max(each[2] for each in gathered)
+    alike = config.sync_pads_alike or (
+        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    )
+    requests, tokens, graph_requests, gathered_tokens = (
+        largest_2 if alike else padded // tokens_per_request,
+        largest_1 if alike else padded,
+        largest_3 if config.require_mlp_tp_gather else requests,
+        largest_1 * config.num_dp_ranks if alike else total_0,
+    )
     return rows._replace(
         requests=requests,
         tokens=tokens,
@@ -650,11 +651,15 @@ class DecodeGraphTargetRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.decode_graph_target,
         )
-        self._views = SlotViews()
-        self.plans: PlanCache[DecodeGraphTargetBatch] = PlanCache(
-            {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
+        recipes = Recipes(
+            DecodeGraphTargetBatch,
+            self._tables(),
+            None if self.debug.loads else writer_for(__file__, self.registry.regions),
+            carried=CARRIED,
         )
-        self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
+        self.plans = PlanCache(
+            recipes, {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
+        )
 
     def load(
         self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
@@ -673,6 +678,10 @@ class DecodeGraphTargetRunner:
         agreed = pad if not isinstance(pad, Offer) else pad.rows if pad.live is live else None
         key = self.plans.key(live, live.mode, agreed) if copy else None
         batch = None if key is None else self.plans.load(key, live)
+        if batch is None and key is not None:
+            batch = self.plans.load_unseen(
+                key, live, lambda: self._extents(live, pad, sources=False)
+            )
         if batch is None:
             batch = self._load(live, self._extents(live, pad, sources=True), copy, key)
         return batch
@@ -681,7 +690,7 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, *, pad: bool | Offer = True
     ) -> LoadPlan[DecodeGraphTargetBatch]:
         """What loading this batch writes, and others like it; it is checked as by `load`."""
-        return self._plan(live, self._extents(live, pad, sources=True))
+        return self.plans.recipes.plan(live, self._extents(live, pad, sources=True))
 
     def extents(self, live: LiveBatch, *, pad: bool | Offer = True) -> Extents:
         """Rows of a batch before and after padding; takes part in the collectives of its mode.
@@ -793,8 +802,8 @@ class DecodeGraphTargetRunner:
         rows, padded = extents.rows, extents.padded
         if copy and not self.debug.loads:
             key = self.plans.key_of(live, live.mode, extents) if key is None else key
-            return self.plans.load_new(key, live, lambda: self._plan(live, extents))
-        plan = self._plan(live, extents)
+            return self.plans.load_new(key, live, extents)
+        plan = self.plans.recipes.plan(live, extents)
         if copy:
             return self._load_debugged(live, plan)
         if rows.brought != padded.brought:
@@ -823,22 +832,16 @@ class DecodeGraphTargetRunner:
             self.registry.regions.check_canaries()
         return batch
 
-    def _plan(self, live: LiveBatch, extents: Extents) -> LoadPlan[DecodeGraphTargetBatch]:
-        match live.mode:
-            case Mode.ADAPTIVE_VERIFY:
-                return self._plan_adaptive_verify(live, extents)
-            case Mode.CAPTURE:
-                return self._plan_capturing(live, extents)
-            case Mode.DECODE:
-                return self._plan_decoding(live, extents)
-            case Mode.DLLM_EXTEND:
-                return self._plan_lengthening(live, extents)
-            case Mode.IDLE:
-                return self._plan_idling(live, extents)
-            case Mode.TARGET_VERIFY:
-                return self._plan_target_verify(live, extents)
-            case _:
-                raise self._unknown(live.mode)
+    def _tables(self) -> Mapping[Mode, SlotTable[LiveBatch, Extents]]:
+        """The slots that each mode loads."""
+        return {
+            **dict.fromkeys((Mode.ADAPTIVE_VERIFY,), self._slots_adaptive_verify()),
+            **dict.fromkeys((Mode.CAPTURE,), self._slots_capturing()),
+            **dict.fromkeys((Mode.DECODE,), self._slots_decoding()),
+            **dict.fromkeys((Mode.DLLM_EXTEND,), self._slots_lengthening()),
+            **dict.fromkeys((Mode.IDLE,), self._slots_idling()),
+            **dict.fromkeys((Mode.TARGET_VERIFY,), self._slots_target_verify()),
+        }
 
     def _poison(self, live: LiveBatch) -> None:
         match live.mode:
@@ -1793,492 +1796,472 @@ class DecodeGraphTargetRunner:
         if self.debug.values:
             self._check_values_adaptive_verify(live, mode)
 
-    def _plan_adaptive_verify(
-        self, live: LiveBatch, extents: Extents
-    ) -> LoadPlan[DecodeGraphTargetBatch]:
+    def _slots_adaptive_verify(self) -> SlotTable[LiveBatch, Extents]:
         """The slots of adaptive_verify."""
         config = self.config
-        rows, padded = extents.rows, extents.padded
         registry = self.registry
-        view = self._views.of
-        steps = LoadSteps()
-        batch = DecodeGraphTargetBatch(
-            mode=live.mode,
-            live=rows,
-            padded=padded,
-            # specs/sglang/backends/flashinfer.yaml:87
-            flashinfer_graph_workspace=None
-            if registry.flashinfer_graph_workspace is None
-            else view(
-                registry.flashinfer_graph_workspace,
-                config.flashinfer_workspace_bytes
-                if config.enable_deterministic_inference
-                else max(
-                    config.flashinfer_split_blocks,
-                    cdiv(padded.tokens * (config.attention_heads // config.key_heads), 128)
-                    + (padded.requests - 1),
-                )
-                * config.flashinfer_block_bytes,
-            ),
-            # specs/sglang/backends/mla.yaml:72
-            mla_workspace=None
-            if registry.mla_workspace is None
-            else view(
-                registry.mla_workspace,
-                2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),
-            ),
-            # specs/sglang/backends/prepared.yaml:3
-            graph_input_embeds=None
-            if registry.graph_input_embeds is None
-            else view(registry.graph_input_embeds, padded.tokens, config.hidden_size),
-            # specs/sglang/backends/sequences.yaml:31
-            verify_mask=None
-            if registry.verify_mask is None
-            else view(
-                registry.verify_mask, padded.requests * config.target_width * config.mask_width
-            ),
-            # specs/sglang/slots.yaml:3
-            input_ids=steps.copy_present(
-                view(registry.input_ids, padded.tokens),
-                "input_ids",
-                live.input_ids,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:6
-            positions=steps.copy(
-                view(registry.positions, padded.tokens),
-                "positions",
-                live.positions,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:9
-            out_cache_loc=steps.copy_present(
-                view(registry.out_cache_loc, padded.tokens),
-                "out_cache_loc",
-                live.out_cache_loc,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:15
-            mrope_positions=steps.copy_present(
-                view(registry.mrope_positions, 3, padded.tokens),
-                "mrope_positions",
-                live.mrope_positions,
-                (3, rows.tokens),
-                0,
-            ),
-            # specs/sglang/slots.yaml:18
-            req_pool_indices=steps.copy(
-                view(registry.req_pool_indices, padded.requests),
-                "req_pool_indices",
-                live.req_pool_indices,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:21
-            seq_lens=steps.copy(
-                view(registry.seq_lens, padded.requests),
-                "seq_lens",
-                live.seq_lens,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:24
-            seq_lens_cpu=steps.copy_present(
-                view(registry.seq_lens_cpu, padded.requests),
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:36
-            encoder_lens=None
-            if registry.encoder_lens is None
-            else steps.copy(
-                view(registry.encoder_lens, padded.requests),
-                "encoder_lens",
-                live.encoder_lens,
-                (rows.requests,),
-                present(config.max_source_positions),
-            ),
-            # specs/sglang/slots.yaml:40
-            mamba_track_indices=None
-            if registry.mamba_track_indices is None
-            else steps.copy_present(
-                view(registry.mamba_track_indices, padded.requests),
-                "mamba_track_indices",
-                live.mamba_track_indices,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:43
-            mamba_track_mask=None
-            if registry.mamba_track_mask is None
-            else steps.copy_present(
-                view(registry.mamba_track_mask, padded.requests),
-                "mamba_track_mask",
-                live.mamba_track_mask,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:46
-            ngram_column_starts=None
-            if registry.ngram_column_starts is None
-            else steps.copy(
-                view(registry.ngram_column_starts, padded.requests),
-                "ngram_column_starts",
-                live.ngram_column_starts,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:49
-            ngram_req_lens=None
-            if registry.ngram_req_lens is None
-            else steps.copy(
-                view(registry.ngram_req_lens, padded.requests),
-                "ngram_req_lens",
-                live.ngram_req_lens,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:52
-            ngram_out_column_starts=None
-            if registry.ngram_out_column_starts is None
-            else steps.copy(
-                view(registry.ngram_out_column_starts, padded.requests),
-                "ngram_out_column_starts",
-                live.ngram_out_column_starts,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:55
-            ngram_out_req_lens=None
-            if registry.ngram_out_req_lens is None
-            else steps.copy(
-                view(registry.ngram_out_req_lens, padded.requests),
-                "ngram_out_req_lens",
-                live.ngram_out_req_lens,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:58
-            ngram_skip_update=None
-            if registry.ngram_skip_update is None
-            else steps.copy(
-                view(registry.ngram_skip_update, padded.requests),
-                "ngram_skip_update",
-                live.ngram_skip_update,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:61
-            canary_request_ids=None
-            if registry.canary_request_ids is None
-            else steps.copy(
-                view(registry.canary_request_ids, padded.requests),
-                "request_ids",
-                live.request_ids,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:64
-            canary_bootstrap_rooms=None
-            if registry.canary_bootstrap_rooms is None
-            else steps.copy(
-                view(registry.canary_bootstrap_rooms, padded.requests),
-                "bootstrap_rooms",
-                live.bootstrap_rooms,
-                (rows.requests,),
-                -1,
-            ),
-            # specs/sglang/slots.yaml:67
-            dllm_input_state=None
-            if registry.dllm_input_state is None
-            else steps.copy_present(
-                view(registry.dllm_input_state, padded.tokens, config.hidden_size),
-                "dllm_input_state",
-                live.dllm_input_state,
-                (rows.tokens, config.hidden_size),
-            ),
-            # specs/sglang/slots.yaml:74
-            global_num_tokens=steps.compute(
-                view(
-                    registry.global_num_tokens,
-                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
-                ),
-                padded.tokens,
-            ),
-            # specs/sglang/slots.yaml:77
-            global_num_tokens_for_logprob=steps.compute(
-                view(
-                    registry.global_num_tokens_for_logprob,
-                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
-                ),
-                padded.tokens,
-            ),
-            # specs/sglang/slots.yaml:83
-            graph_logits=None
-            if registry.graph_logits is None
-            else view(registry.graph_logits, padded.tokens, config.vocab_size),
-            # specs/sglang/slots.yaml:86
-            pipeline_hidden_states=None
-            if registry.pipeline_hidden_states is None
-            else steps.copy_present(
-                view(
-                    registry.pipeline_hidden_states,
-                    padded.proxy_tokens,
-                    config.hidden_size * config.residual_streams,
-                ),
-                "pipeline_hidden_states",
-                live.pipeline_hidden_states,
-                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
-            ),
-            # specs/sglang/slots.yaml:89
-            pipeline_residual=None
-            if registry.pipeline_residual is None
-            else steps.copy_present(
-                view(registry.pipeline_residual, padded.proxy_tokens, config.hidden_size),
-                "pipeline_residual",
-                live.pipeline_residual,
-                (rows.proxy_tokens, config.hidden_size),
-            ),
-            # specs/sglang/slots.yaml:316
-            num_token_non_padded=None
-            if registry.num_token_non_padded is None
-            else steps.compute(
-                view(registry.num_token_non_padded, 1),
-                max(
-                    0,
-                    min(
-                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                        padded.tokens // config.attn_tp_size,
+        return SlotTable(
+            SlotGroup(
+                lambda extents: (
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            config.flashinfer_split_blocks,
+                            cdiv(
+                                extents.rows.tokens * (config.attention_heads // config.key_heads),
+                                128,
+                            )
+                            + (extents.rows.requests - 1),
+                        )
+                        * config.flashinfer_block_bytes,
                     ),
-                )
-                if config.routes_shares
-                else rows.tokens,
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            config.flashinfer_split_blocks,
+                            cdiv(
+                                extents.padded.tokens
+                                * (config.attention_heads // config.key_heads),
+                                128,
+                            )
+                            + (extents.padded.requests - 1),
+                        )
+                        * config.flashinfer_block_bytes,
+                    ),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:87
+                Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
             ),
-            # specs/sglang/slots.yaml:326
-            first_num_token_non_padded=None
-            if registry.first_num_token_non_padded is None
-            else steps.compute(
-                view(registry.first_num_token_non_padded, 1), min(rows.tokens, padded.split_tokens)
+            SlotGroup(
+                lambda extents: (
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                ),
+                # specs/sglang/backends/mla.yaml:72
+                Slot("mla_workspace", registry.mla_workspace),
             ),
-            # specs/sglang/slots.yaml:329
-            second_num_token_non_padded=None
-            if registry.second_num_token_non_padded is None
-            else steps.compute(
-                view(registry.second_num_token_non_padded, 1),
-                max(rows.tokens - padded.split_tokens, 0),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.hidden_size),
+                    (extents.padded.tokens, config.hidden_size),
+                ),
+                # specs/sglang/backends/prepared.yaml:3
+                Slot("graph_input_embeds", registry.graph_input_embeds),
+                # specs/sglang/slots.yaml:67
+                Slot(
+                    "dllm_input_state",
+                    registry.dllm_input_state,
+                    source="dllm_input_state",
+                    optional=True,
+                ),
             ),
-            # specs/sglang/backends/dsa.yaml:15
-            dsa_page_table=None
-            if registry.dsa_page_table is None
-            else view(registry.dsa_page_table, padded.tokens, present(config.dsa_columns)),
-            # specs/sglang/backends/dsa.yaml:18
-            dsa_cache_seqlens=None
-            if registry.dsa_cache_seqlens is None
-            else view(registry.dsa_cache_seqlens, padded.tokens),
-            # specs/sglang/backends/dsa.yaml:20
-            dsa_kv_indptr=None
-            if registry.dsa_kv_indptr is None
-            else view(registry.dsa_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/dsa.yaml:23
-            dsa_kv_indices=None
-            if registry.dsa_kv_indices is None
-            else view(registry.dsa_kv_indices, padded.requests, present(config.dsa_index_topk)),
-            # specs/sglang/backends/flashinfer.yaml:30
-            flashinfer_kv_indptr=None
-            if registry.flashinfer_kv_indptr is None
-            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:33
-            flashinfer_qo_indptr=None
-            if registry.flashinfer_qo_indptr is None
-            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:35
-            flashinfer_last_page_len=None
-            if registry.flashinfer_last_page_len is None
-            else view(registry.flashinfer_last_page_len, padded.requests),
-            # specs/sglang/backends/flashinfer.yaml:37
-            flashinfer_second_kv_indptr=None
-            if registry.flashinfer_second_kv_indptr is None
-            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:40
-            flashinfer_second_qo_indptr=None
-            if registry.flashinfer_second_qo_indptr is None
-            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:49
-            flashinfer_kv_indices=None
-            if registry.flashinfer_kv_indices is None
-            else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/flashinfer.yaml:52
-            flashinfer_second_kv_indices=None
-            if registry.flashinfer_second_kv_indices is None
-            else view(
-                registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests * config.target_width * config.mask_width,),
+                    (extents.padded.requests * config.target_width * config.mask_width,),
+                ),
+                # specs/sglang/backends/sequences.yaml:31
+                Slot("verify_mask", registry.verify_mask),
             ),
-            # specs/sglang/backends/flashinfer.yaml:55
-            flashinfer_window_cache_loc=None
-            if registry.flashinfer_window_cache_loc is None
-            else view(registry.flashinfer_window_cache_loc, padded.tokens),
-            # specs/sglang/backends/flashinfer.yaml:59
-            flashinfer_mask_indptr=None
-            if registry.flashinfer_mask_indptr is None
-            else view(registry.flashinfer_mask_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:62
-            flashinfer_custom_mask=None
-            if registry.flashinfer_custom_mask is None
-            else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
-            # specs/sglang/backends/hybrid_linear.yaml:8
-            linear_state_indices=None
-            if registry.linear_state_indices is None
-            else view(registry.linear_state_indices, padded.requests),
-            # specs/sglang/backends/hybrid_linear.yaml:11
-            linear_query_start=None
-            if registry.linear_query_start is None
-            else view(registry.linear_query_start, padded.requests + 1),
-            # specs/sglang/backends/hybrid_linear.yaml:13
-            linear_verify_indices=None
-            if registry.linear_verify_indices is None
-            else view(registry.linear_verify_indices, padded.requests),
-            # specs/sglang/backends/mla.yaml:19
-            mla_kv_indptr=None
-            if registry.mla_kv_indptr is None
-            else view(registry.mla_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:22
-            mla_qo_indptr=None
-            if registry.mla_qo_indptr is None
-            else view(registry.mla_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:30
-            mla_kv_indices=None
-            if registry.mla_kv_indices is None
-            else view(registry.mla_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/mla.yaml:33
-            mla_kv_lens=None
-            if registry.mla_kv_lens is None
-            else view(registry.mla_kv_lens, padded.requests),
-            # specs/sglang/backends/mla.yaml:34
-            mla_kv_indptr_cpu=None
-            if registry.mla_kv_indptr_cpu is None
-            else view(registry.mla_kv_indptr_cpu, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:37
-            mla_qo_indptr_cpu=None
-            if registry.mla_qo_indptr_cpu is None
-            else view(registry.mla_qo_indptr_cpu, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:40
-            mla_kv_lens_cpu=None
-            if registry.mla_kv_lens_cpu is None
-            else view(registry.mla_kv_lens_cpu, padded.requests),
-            # specs/sglang/backends/mla.yaml:48
-            mla_block_table=None
-            if registry.mla_block_table is None
-            else view(registry.mla_block_table, padded.requests, config.mla_blocks),
-            # specs/sglang/backends/mla.yaml:51
-            mla_padded_q=None
-            if registry.mla_padded_q is None
-            else view(
-                registry.mla_padded_q,
-                padded.tokens,
-                config.attention_heads,
-                present(config.mla_latent_size),
+            SlotGroup(
+                lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
+                # specs/sglang/slots.yaml:3
+                Slot("input_ids", registry.input_ids, source="input_ids", fill=0, optional=True),
+                # specs/sglang/slots.yaml:6
+                Slot("positions", registry.positions, source="positions", fill=0),
+                # specs/sglang/slots.yaml:9
+                Slot(
+                    "out_cache_loc",
+                    registry.out_cache_loc,
+                    source="out_cache_loc",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/backends/dsa.yaml:18
+                Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
+                # specs/sglang/backends/flashinfer.yaml:55
+                Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
+                # specs/sglang/backends/triton.yaml:35
+                Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
+                # specs/sglang/backends/triton.yaml:39
+                Slot("triton_num_kv_splits", registry.triton_num_kv_splits),
             ),
-            # specs/sglang/backends/mla.yaml:54
-            mla_unpadded_output=None
-            if registry.mla_unpadded_output is None
-            else view(
-                registry.mla_unpadded_output,
-                padded.tokens,
-                config.attention_heads,
-                present(config.mla_output_size),
+            SlotGroup(
+                lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
+                # specs/sglang/slots.yaml:15
+                Slot(
+                    "mrope_positions",
+                    registry.mrope_positions,
+                    source="mrope_positions",
+                    fill=0,
+                    optional=True,
+                ),
             ),
-            # specs/sglang/backends/page_tables.yaml:20
-            page_table=None
-            if registry.page_table is None
-            else view(registry.page_table, padded.requests, config.table_columns),
-            # specs/sglang/backends/page_tables.yaml:22
-            window_page_table=None
-            if registry.window_page_table is None
-            else view(registry.window_page_table, padded.requests, config.table_columns),
-            # specs/sglang/backends/page_tables.yaml:25
-            encoder_page_table=None
-            if registry.encoder_page_table is None
-            else view(
-                registry.encoder_page_table, padded.requests, present(config.max_source_positions)
+            SlotGroup(
+                lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
+                # specs/sglang/slots.yaml:18
+                Slot(
+                    "req_pool_indices", registry.req_pool_indices, source="req_pool_indices", fill=0
+                ),
+                # specs/sglang/slots.yaml:21
+                Slot("seq_lens", registry.seq_lens, source="seq_lens", fill=config.sequence_fill),
+                # specs/sglang/slots.yaml:24
+                Slot(
+                    "seq_lens_cpu",
+                    registry.seq_lens_cpu,
+                    source="seq_lens_cpu",
+                    fill=config.sequence_fill,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:36
+                Slot(
+                    "encoder_lens",
+                    registry.encoder_lens,
+                    source="encoder_lens",
+                    fill=None
+                    if registry.encoder_lens is None
+                    else present(config.max_source_positions),
+                ),
+                # specs/sglang/slots.yaml:40
+                Slot(
+                    "mamba_track_indices",
+                    registry.mamba_track_indices,
+                    source="mamba_track_indices",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:43
+                Slot(
+                    "mamba_track_mask",
+                    registry.mamba_track_mask,
+                    source="mamba_track_mask",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:46
+                Slot(
+                    "ngram_column_starts",
+                    registry.ngram_column_starts,
+                    source="ngram_column_starts",
+                ),
+                # specs/sglang/slots.yaml:49
+                Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
+                # specs/sglang/slots.yaml:52
+                Slot(
+                    "ngram_out_column_starts",
+                    registry.ngram_out_column_starts,
+                    source="ngram_out_column_starts",
+                ),
+                # specs/sglang/slots.yaml:55
+                Slot(
+                    "ngram_out_req_lens", registry.ngram_out_req_lens, source="ngram_out_req_lens"
+                ),
+                # specs/sglang/slots.yaml:58
+                Slot("ngram_skip_update", registry.ngram_skip_update, source="ngram_skip_update"),
+                # specs/sglang/slots.yaml:61
+                Slot(
+                    "canary_request_ids", registry.canary_request_ids, source="request_ids", fill=0
+                ),
+                # specs/sglang/slots.yaml:64
+                Slot(
+                    "canary_bootstrap_rooms",
+                    registry.canary_bootstrap_rooms,
+                    source="bootstrap_rooms",
+                    fill=-1,
+                ),
+                # specs/sglang/backends/flashinfer.yaml:35
+                Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
+                # specs/sglang/backends/hybrid_linear.yaml:8
+                Slot("linear_state_indices", registry.linear_state_indices),
+                # specs/sglang/backends/hybrid_linear.yaml:13
+                Slot("linear_verify_indices", registry.linear_verify_indices),
+                # specs/sglang/backends/mla.yaml:33
+                Slot("mla_kv_lens", registry.mla_kv_lens),
+                # specs/sglang/backends/mla.yaml:40
+                Slot("mla_kv_lens_cpu", registry.mla_kv_lens_cpu),
+                # specs/sglang/backends/page_tables.yaml:28
+                Slot("cache_seqlens", registry.cache_seqlens),
             ),
-            # specs/sglang/backends/page_tables.yaml:28
-            cache_seqlens=None
-            if registry.cache_seqlens is None
-            else view(registry.cache_seqlens, padded.requests),
-            # specs/sglang/backends/page_tables.yaml:30
-            cu_seqlens_q=None
-            if registry.cu_seqlens_q is None
-            else view(registry.cu_seqlens_q, padded.requests + 1),
-            # specs/sglang/backends/page_tables.yaml:33
-            cu_seqlens_k=None
-            if registry.cu_seqlens_k is None
-            else view(registry.cu_seqlens_k, padded.requests + 1),
-            # specs/sglang/backends/page_tables.yaml:35
-            scheduler_metadata=None
-            if registry.scheduler_metadata is None
-            else view(registry.scheduler_metadata, 4 * align_up(padded.requests, 4) + 1),
-            # specs/sglang/backends/page_tables.yaml:38
-            strided_indices=None
-            if registry.strided_indices is None
-            else view(registry.strided_indices, config.context_pages),
-            # specs/sglang/backends/page_tables.yaml:65
-            all_token_page_table=None
-            if registry.all_token_page_table is None
-            else view(registry.all_token_page_table, padded.tokens, config.table_columns),
-            # specs/sglang/backends/triton.yaml:11
-            triton_kv_indptr=None
-            if registry.triton_kv_indptr is None
-            else view(registry.triton_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:14
-            triton_window_kv_indptr=None
-            if registry.triton_window_kv_indptr is None
-            else view(registry.triton_window_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:17
-            triton_qo_indptr=None
-            if registry.triton_qo_indptr is None
-            else view(registry.triton_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:19
-            triton_mask_indptr=None
-            if registry.triton_mask_indptr is None
-            else view(registry.triton_mask_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:27
-            triton_kv_indices=None
-            if registry.triton_kv_indices is None
-            else view(registry.triton_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/triton.yaml:31
-            triton_window_kv_indices=None
-            if registry.triton_window_kv_indices is None
-            else view(registry.triton_window_kv_indices, padded.tokens, config.sliding_window),
-            # specs/sglang/backends/triton.yaml:35
-            triton_window_cache_loc=None
-            if registry.triton_window_cache_loc is None
-            else view(registry.triton_window_cache_loc, padded.tokens),
-            # specs/sglang/backends/triton.yaml:39
-            triton_num_kv_splits=None
-            if registry.triton_num_kv_splits is None
-            else view(registry.triton_num_kv_splits, padded.tokens),
-            # specs/sglang/backends/triton.yaml:59
-            triton_attn_logits=None
-            if registry.triton_attn_logits is None
-            else view(
-                registry.triton_attn_logits,
-                padded.tokens,
-                config.attention_heads,
-                present(config.triton_kv_splits),
-                config.value_head_size,
+            SlotGroup(
+                lambda extents: (
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                ),
+                # specs/sglang/slots.yaml:74
+                Slot(
+                    "global_num_tokens",
+                    registry.global_num_tokens,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
+                ),
+                # specs/sglang/slots.yaml:77
+                Slot(
+                    "global_num_tokens_for_logprob",
+                    registry.global_num_tokens_for_logprob,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
+                ),
             ),
-            # specs/sglang/backends/triton.yaml:62
-            triton_attn_lse=None
-            if registry.triton_attn_lse is None
-            else view(
-                registry.triton_attn_lse,
-                padded.tokens,
-                config.attention_heads,
-                present(config.triton_kv_splits),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.vocab_size),
+                    (extents.padded.tokens, config.vocab_size),
+                ),
+                # specs/sglang/slots.yaml:83
+                Slot("graph_logits", registry.graph_logits),
             ),
-            input_embeds=live.input_embeds,
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                    (extents.padded.proxy_tokens, config.hidden_size * config.residual_streams),
+                ),
+                # specs/sglang/slots.yaml:86
+                Slot(
+                    "pipeline_hidden_states",
+                    registry.pipeline_hidden_states,
+                    source="pipeline_hidden_states",
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.proxy_tokens, config.hidden_size),
+                    (extents.padded.proxy_tokens, config.hidden_size),
+                ),
+                # specs/sglang/slots.yaml:89
+                Slot(
+                    "pipeline_residual",
+                    registry.pipeline_residual,
+                    source="pipeline_residual",
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: ((1,), (1,)),
+                # specs/sglang/slots.yaml:316
+                Slot(
+                    "num_token_non_padded",
+                    registry.num_token_non_padded,
+                    fill=lambda _, extents: (
+                        max(
+                            0,
+                            min(
+                                extents.rows.tokens
+                                - extents.padded.tokens
+                                // config.attn_tp_size
+                                * config.attn_tp_rank,
+                                extents.padded.tokens // config.attn_tp_size,
+                            ),
+                        )
+                        if config.routes_shares
+                        else extents.rows.tokens
+                    ),
+                    is_number=True,
+                ),
+                # specs/sglang/slots.yaml:326
+                Slot(
+                    "first_num_token_non_padded",
+                    registry.first_num_token_non_padded,
+                    fill=lambda _, extents: min(extents.rows.tokens, extents.padded.split_tokens),
+                    is_number=True,
+                ),
+                # specs/sglang/slots.yaml:329
+                Slot(
+                    "second_num_token_non_padded",
+                    registry.second_num_token_non_padded,
+                    fill=lambda _, extents: max(
+                        extents.rows.tokens - extents.padded.split_tokens, 0
+                    ),
+                    is_number=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, present(config.dsa_columns)),
+                    (extents.padded.tokens, present(config.dsa_columns)),
+                ),
+                # specs/sglang/backends/dsa.yaml:15
+                Slot("dsa_page_table", registry.dsa_page_table),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
+                # specs/sglang/backends/dsa.yaml:20
+                Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:30
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:33
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:37
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:59
+                Slot("flashinfer_mask_indptr", registry.flashinfer_mask_indptr),
+                # specs/sglang/backends/hybrid_linear.yaml:11
+                Slot("linear_query_start", registry.linear_query_start),
+                # specs/sglang/backends/mla.yaml:19
+                Slot("mla_kv_indptr", registry.mla_kv_indptr),
+                # specs/sglang/backends/mla.yaml:22
+                Slot("mla_qo_indptr", registry.mla_qo_indptr),
+                # specs/sglang/backends/mla.yaml:34
+                Slot("mla_kv_indptr_cpu", registry.mla_kv_indptr_cpu),
+                # specs/sglang/backends/mla.yaml:37
+                Slot("mla_qo_indptr_cpu", registry.mla_qo_indptr_cpu),
+                # specs/sglang/backends/page_tables.yaml:30
+                Slot("cu_seqlens_q", registry.cu_seqlens_q),
+                # specs/sglang/backends/page_tables.yaml:33
+                Slot("cu_seqlens_k", registry.cu_seqlens_k),
+                # specs/sglang/backends/triton.yaml:11
+                Slot("triton_kv_indptr", registry.triton_kv_indptr),
+                # specs/sglang/backends/triton.yaml:14
+                Slot("triton_window_kv_indptr", registry.triton_window_kv_indptr),
+                # specs/sglang/backends/triton.yaml:17
+                Slot("triton_qo_indptr", registry.triton_qo_indptr),
+                # specs/sglang/backends/triton.yaml:19
+                Slot("triton_mask_indptr", registry.triton_mask_indptr),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, present(config.dsa_index_topk)),
+                    (extents.padded.requests, present(config.dsa_index_topk)),
+                ),
+                # specs/sglang/backends/dsa.yaml:23
+                Slot("dsa_kv_indices", registry.dsa_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.sequence_limit),
+                    (extents.padded.requests, config.sequence_limit),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:49
+                Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
+                # specs/sglang/backends/flashinfer.yaml:52
+                Slot("flashinfer_second_kv_indices", registry.flashinfer_second_kv_indices),
+                # specs/sglang/backends/mla.yaml:30
+                Slot("mla_kv_indices", registry.mla_kv_indices),
+                # specs/sglang/backends/triton.yaml:27
+                Slot("triton_kv_indices", registry.triton_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.context_length),
+                    (extents.padded.tokens, config.context_length),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:62
+                Slot("flashinfer_custom_mask", registry.flashinfer_custom_mask),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.mla_blocks),
+                    (extents.padded.requests, config.mla_blocks),
+                ),
+                # specs/sglang/backends/mla.yaml:48
+                Slot("mla_block_table", registry.mla_block_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.mla_latent_size)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.mla_latent_size),
+                    ),
+                ),
+                # specs/sglang/backends/mla.yaml:51
+                Slot("mla_padded_q", registry.mla_padded_q),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.mla_output_size)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.mla_output_size),
+                    ),
+                ),
+                # specs/sglang/backends/mla.yaml:54
+                Slot("mla_unpadded_output", registry.mla_unpadded_output),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.table_columns),
+                    (extents.padded.requests, config.table_columns),
+                ),
+                # specs/sglang/backends/page_tables.yaml:20
+                Slot("page_table", registry.page_table),
+                # specs/sglang/backends/page_tables.yaml:22
+                Slot("window_page_table", registry.window_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, present(config.max_source_positions)),
+                    (extents.padded.requests, present(config.max_source_positions)),
+                ),
+                # specs/sglang/backends/page_tables.yaml:25
+                Slot("encoder_page_table", registry.encoder_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (4 * align_up(extents.rows.requests, 4) + 1,),
+                    (4 * align_up(extents.padded.requests, 4) + 1,),
+                ),
+                # specs/sglang/backends/page_tables.yaml:35
+                Slot("scheduler_metadata", registry.scheduler_metadata),
+            ),
+            SlotGroup(
+                lambda extents: ((config.context_pages,), (config.context_pages,)),
+                # specs/sglang/backends/page_tables.yaml:38
+                Slot("strided_indices", registry.strided_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.table_columns),
+                    (extents.padded.tokens, config.table_columns),
+                ),
+                # specs/sglang/backends/page_tables.yaml:65
+                Slot("all_token_page_table", registry.all_token_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.sliding_window),
+                    (extents.padded.tokens, config.sliding_window),
+                ),
+                # specs/sglang/backends/triton.yaml:31
+                Slot("triton_window_kv_indices", registry.triton_window_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                ),
+                # specs/sglang/backends/triton.yaml:59
+                Slot("triton_attn_logits", registry.triton_attn_logits),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.triton_kv_splits)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                    ),
+                ),
+                # specs/sglang/backends/triton.yaml:62
+                Slot("triton_attn_lse", registry.triton_attn_lse),
+            ),
         )
-        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_adaptive_verify(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
@@ -2854,535 +2837,525 @@ class DecodeGraphTargetRunner:
         if self.debug.values:
             self._check_values_capturing(live, mode)
 
-    def _plan_capturing(
-        self, live: LiveBatch, extents: Extents
-    ) -> LoadPlan[DecodeGraphTargetBatch]:
+    def _slots_capturing(self) -> SlotTable[LiveBatch, Extents]:
         """The slots of capture."""
         config = self.config
-        rows, padded = extents.rows, extents.padded
         registry = self.registry
-        view = self._views.of
-        steps = LoadSteps()
-        batch = DecodeGraphTargetBatch(
-            mode=live.mode,
-            live=rows,
-            padded=padded,
-            # specs/sglang/backends/flashinfer.yaml:87
-            flashinfer_graph_workspace=None
-            if registry.flashinfer_graph_workspace is None
-            else view(
-                registry.flashinfer_graph_workspace,
-                config.flashinfer_workspace_bytes
-                if config.enable_deterministic_inference
-                else max(
-                    config.flashinfer_split_blocks,
-                    cdiv(padded.tokens * (config.attention_heads // config.key_heads), 128)
-                    + (padded.requests - 1),
-                )
-                * config.flashinfer_block_bytes,
-            ),
-            # specs/sglang/backends/mla.yaml:72
-            mla_workspace=None
-            if registry.mla_workspace is None
-            else view(
-                registry.mla_workspace,
-                2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),
-            ),
-            # specs/sglang/backends/prepared.yaml:3
-            graph_input_embeds=None
-            if registry.graph_input_embeds is None
-            else view(registry.graph_input_embeds, padded.tokens, config.hidden_size),
-            # specs/sglang/backends/sequences.yaml:31
-            verify_mask=None
-            if registry.verify_mask is None
-            else view(
-                registry.verify_mask, padded.requests * config.target_width * config.mask_width
-            ),
-            # specs/sglang/slots.yaml:3
-            input_ids=steps.copy_present(
-                view(registry.input_ids, padded.tokens),
-                "input_ids",
-                live.input_ids,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:6
-            positions=steps.copy(
-                view(registry.positions, padded.tokens),
-                "positions",
-                live.positions,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:9
-            out_cache_loc=steps.copy_present(
-                view(registry.out_cache_loc, padded.tokens),
-                "out_cache_loc",
-                live.out_cache_loc,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:15
-            mrope_positions=steps.copy_present(
-                view(registry.mrope_positions, 3, padded.tokens),
-                "mrope_positions",
-                live.mrope_positions,
-                (3, rows.tokens),
-                0,
-            ),
-            # specs/sglang/slots.yaml:18
-            req_pool_indices=steps.copy(
-                view(registry.req_pool_indices, padded.requests),
-                "req_pool_indices",
-                live.req_pool_indices,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:21
-            seq_lens=steps.copy(
-                view(registry.seq_lens, padded.requests),
-                "seq_lens",
-                live.seq_lens,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:24
-            seq_lens_cpu=steps.copy_present(
-                view(registry.seq_lens_cpu, padded.requests),
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:36
-            encoder_lens=None
-            if registry.encoder_lens is None
-            else steps.copy(
-                view(registry.encoder_lens, padded.requests),
-                "encoder_lens",
-                live.encoder_lens,
-                (rows.requests,),
-                present(config.max_source_positions),
-            ),
-            # specs/sglang/slots.yaml:40
-            mamba_track_indices=None
-            if registry.mamba_track_indices is None
-            else steps.copy_present(
-                view(registry.mamba_track_indices, padded.requests),
-                "mamba_track_indices",
-                live.mamba_track_indices,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:43
-            mamba_track_mask=None
-            if registry.mamba_track_mask is None
-            else steps.copy_present(
-                view(registry.mamba_track_mask, padded.requests),
-                "mamba_track_mask",
-                live.mamba_track_mask,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:46
-            ngram_column_starts=None
-            if registry.ngram_column_starts is None
-            else steps.copy(
-                view(registry.ngram_column_starts, padded.requests),
-                "ngram_column_starts",
-                live.ngram_column_starts,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:49
-            ngram_req_lens=None
-            if registry.ngram_req_lens is None
-            else steps.copy(
-                view(registry.ngram_req_lens, padded.requests),
-                "ngram_req_lens",
-                live.ngram_req_lens,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:52
-            ngram_out_column_starts=None
-            if registry.ngram_out_column_starts is None
-            else steps.copy(
-                view(registry.ngram_out_column_starts, padded.requests),
-                "ngram_out_column_starts",
-                live.ngram_out_column_starts,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:55
-            ngram_out_req_lens=None
-            if registry.ngram_out_req_lens is None
-            else steps.copy(
-                view(registry.ngram_out_req_lens, padded.requests),
-                "ngram_out_req_lens",
-                live.ngram_out_req_lens,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:58
-            ngram_skip_update=None
-            if registry.ngram_skip_update is None
-            else steps.copy(
-                view(registry.ngram_skip_update, padded.requests),
-                "ngram_skip_update",
-                live.ngram_skip_update,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:61
-            canary_request_ids=None
-            if registry.canary_request_ids is None
-            else steps.copy(
-                view(registry.canary_request_ids, padded.requests),
-                "request_ids",
-                live.request_ids,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:64
-            canary_bootstrap_rooms=None
-            if registry.canary_bootstrap_rooms is None
-            else steps.copy(
-                view(registry.canary_bootstrap_rooms, padded.requests),
-                "bootstrap_rooms",
-                live.bootstrap_rooms,
-                (rows.requests,),
-                -1,
-            ),
-            # specs/sglang/slots.yaml:67
-            dllm_input_state=None
-            if registry.dllm_input_state is None
-            else steps.copy_present(
-                view(registry.dllm_input_state, padded.tokens, config.hidden_size),
-                "dllm_input_state",
-                live.dllm_input_state,
-                (rows.tokens, config.hidden_size),
-                0,
-            ),
-            # specs/sglang/slots.yaml:70
-            aux_hidden_states=None
-            if registry.aux_hidden_states is None
-            else view(registry.aux_hidden_states, padded.tokens, present(config.draft_input_size)),
-            # specs/sglang/slots.yaml:74
-            global_num_tokens=steps.compute(
-                view(
-                    registry.global_num_tokens,
-                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
-                ),
-                padded.tokens,
-            ),
-            # specs/sglang/slots.yaml:77
-            global_num_tokens_for_logprob=steps.compute(
-                view(
-                    registry.global_num_tokens_for_logprob,
-                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
-                ),
-                padded.tokens,
-            ),
-            # specs/sglang/slots.yaml:80
-            custom_mask=steps.copy_present(
-                view(
-                    registry.custom_mask,
-                    (padded.requests * config.sequence_fill + padded.tokens) * config.target_width,
-                ),
-                "custom_mask",
-                live.custom_mask,
-                ((rows.requests * config.sequence_fill + rows.tokens) * config.target_width,),
-            ),
-            # specs/sglang/slots.yaml:83
-            graph_logits=None
-            if registry.graph_logits is None
-            else view(registry.graph_logits, padded.tokens, config.vocab_size),
-            # specs/sglang/slots.yaml:86
-            pipeline_hidden_states=None
-            if registry.pipeline_hidden_states is None
-            else steps.copy_present(
-                view(
-                    registry.pipeline_hidden_states,
-                    padded.proxy_tokens,
-                    config.hidden_size * config.residual_streams,
-                ),
-                "pipeline_hidden_states",
-                live.pipeline_hidden_states,
-                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
-            ),
-            # specs/sglang/slots.yaml:89
-            pipeline_residual=None
-            if registry.pipeline_residual is None
-            else steps.copy_present(
-                view(registry.pipeline_residual, padded.proxy_tokens, config.hidden_size),
-                "pipeline_residual",
-                live.pipeline_residual,
-                (rows.proxy_tokens, config.hidden_size),
-            ),
-            # specs/sglang/slots.yaml:316
-            num_token_non_padded=None
-            if registry.num_token_non_padded is None
-            else steps.compute(
-                view(registry.num_token_non_padded, 1),
-                max(
-                    0,
-                    min(
-                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                        padded.tokens // config.attn_tp_size,
+        return SlotTable(
+            SlotGroup(
+                lambda extents: (
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            config.flashinfer_split_blocks,
+                            cdiv(
+                                extents.rows.tokens * (config.attention_heads // config.key_heads),
+                                128,
+                            )
+                            + (extents.rows.requests - 1),
+                        )
+                        * config.flashinfer_block_bytes,
                     ),
-                )
-                if config.routes_shares
-                else rows.tokens,
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            config.flashinfer_split_blocks,
+                            cdiv(
+                                extents.padded.tokens
+                                * (config.attention_heads // config.key_heads),
+                                128,
+                            )
+                            + (extents.padded.requests - 1),
+                        )
+                        * config.flashinfer_block_bytes,
+                    ),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:87
+                Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
             ),
-            # specs/sglang/slots.yaml:326
-            first_num_token_non_padded=None
-            if registry.first_num_token_non_padded is None
-            else steps.compute(
-                view(registry.first_num_token_non_padded, 1), min(rows.tokens, padded.split_tokens)
+            SlotGroup(
+                lambda extents: (
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                ),
+                # specs/sglang/backends/mla.yaml:72
+                Slot("mla_workspace", registry.mla_workspace),
             ),
-            # specs/sglang/slots.yaml:329
-            second_num_token_non_padded=None
-            if registry.second_num_token_non_padded is None
-            else steps.compute(
-                view(registry.second_num_token_non_padded, 1),
-                max(rows.tokens - padded.split_tokens, 0),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.hidden_size),
+                    (extents.padded.tokens, config.hidden_size),
+                ),
+                # specs/sglang/backends/prepared.yaml:3
+                Slot("graph_input_embeds", registry.graph_input_embeds),
+                # specs/sglang/slots.yaml:67
+                Slot(
+                    "dllm_input_state",
+                    registry.dllm_input_state,
+                    source="dllm_input_state",
+                    fill=0,
+                    optional=True,
+                ),
             ),
-            # specs/sglang/backends/dsa.yaml:15
-            dsa_page_table=None
-            if registry.dsa_page_table is None
-            else view(registry.dsa_page_table, padded.tokens, present(config.dsa_columns)),
-            # specs/sglang/backends/dsa.yaml:18
-            dsa_cache_seqlens=None
-            if registry.dsa_cache_seqlens is None
-            else view(registry.dsa_cache_seqlens, padded.tokens),
-            # specs/sglang/backends/dsa.yaml:20
-            dsa_kv_indptr=None
-            if registry.dsa_kv_indptr is None
-            else view(registry.dsa_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/dsa.yaml:23
-            dsa_kv_indices=None
-            if registry.dsa_kv_indices is None
-            else view(registry.dsa_kv_indices, padded.requests, present(config.dsa_index_topk)),
-            # specs/sglang/backends/flashinfer.yaml:30
-            flashinfer_kv_indptr=None
-            if registry.flashinfer_kv_indptr is None
-            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:33
-            flashinfer_qo_indptr=None
-            if registry.flashinfer_qo_indptr is None
-            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:35
-            flashinfer_last_page_len=None
-            if registry.flashinfer_last_page_len is None
-            else view(registry.flashinfer_last_page_len, padded.requests),
-            # specs/sglang/backends/flashinfer.yaml:37
-            flashinfer_second_kv_indptr=None
-            if registry.flashinfer_second_kv_indptr is None
-            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:40
-            flashinfer_second_qo_indptr=None
-            if registry.flashinfer_second_qo_indptr is None
-            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:49
-            flashinfer_kv_indices=None
-            if registry.flashinfer_kv_indices is None
-            else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/flashinfer.yaml:52
-            flashinfer_second_kv_indices=None
-            if registry.flashinfer_second_kv_indices is None
-            else view(
-                registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests * config.target_width * config.mask_width,),
+                    (extents.padded.requests * config.target_width * config.mask_width,),
+                ),
+                # specs/sglang/backends/sequences.yaml:31
+                Slot("verify_mask", registry.verify_mask),
             ),
-            # specs/sglang/backends/flashinfer.yaml:55
-            flashinfer_window_cache_loc=None
-            if registry.flashinfer_window_cache_loc is None
-            else view(registry.flashinfer_window_cache_loc, padded.tokens),
-            # specs/sglang/backends/flashinfer.yaml:59
-            flashinfer_mask_indptr=None
-            if registry.flashinfer_mask_indptr is None
-            else view(registry.flashinfer_mask_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:62
-            flashinfer_custom_mask=None
-            if registry.flashinfer_custom_mask is None
-            else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
-            # specs/sglang/backends/hybrid_linear.yaml:8
-            linear_state_indices=None
-            if registry.linear_state_indices is None
-            else view(registry.linear_state_indices, padded.requests),
-            # specs/sglang/backends/hybrid_linear.yaml:11
-            linear_query_start=None
-            if registry.linear_query_start is None
-            else view(registry.linear_query_start, padded.requests + 1),
-            # specs/sglang/backends/hybrid_linear.yaml:13
-            linear_verify_indices=None
-            if registry.linear_verify_indices is None
-            else view(registry.linear_verify_indices, padded.requests),
-            # specs/sglang/backends/hybrid_linear.yaml:23
-            linear_next_token=None
-            if registry.linear_next_token is None
-            else view(registry.linear_next_token, padded.requests, config.target_width),
-            # specs/sglang/backends/hybrid_linear.yaml:26
-            linear_next_sibling=None
-            if registry.linear_next_sibling is None
-            else view(registry.linear_next_sibling, padded.requests, config.target_width),
-            # specs/sglang/backends/hybrid_linear.yaml:29
-            linear_parent=None
-            if registry.linear_parent is None
-            else view(registry.linear_parent, padded.requests, config.target_width),
-            # specs/sglang/backends/mla.yaml:19
-            mla_kv_indptr=None
-            if registry.mla_kv_indptr is None
-            else view(registry.mla_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:22
-            mla_qo_indptr=None
-            if registry.mla_qo_indptr is None
-            else view(registry.mla_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:30
-            mla_kv_indices=None
-            if registry.mla_kv_indices is None
-            else view(registry.mla_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/mla.yaml:33
-            mla_kv_lens=None
-            if registry.mla_kv_lens is None
-            else view(registry.mla_kv_lens, padded.requests),
-            # specs/sglang/backends/mla.yaml:34
-            mla_kv_indptr_cpu=None
-            if registry.mla_kv_indptr_cpu is None
-            else view(registry.mla_kv_indptr_cpu, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:37
-            mla_qo_indptr_cpu=None
-            if registry.mla_qo_indptr_cpu is None
-            else view(registry.mla_qo_indptr_cpu, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:40
-            mla_kv_lens_cpu=None
-            if registry.mla_kv_lens_cpu is None
-            else view(registry.mla_kv_lens_cpu, padded.requests),
-            # specs/sglang/backends/mla.yaml:48
-            mla_block_table=None
-            if registry.mla_block_table is None
-            else view(registry.mla_block_table, padded.requests, config.mla_blocks),
-            # specs/sglang/backends/mla.yaml:51
-            mla_padded_q=None
-            if registry.mla_padded_q is None
-            else view(
-                registry.mla_padded_q,
-                padded.tokens,
-                config.attention_heads,
-                present(config.mla_latent_size),
+            SlotGroup(
+                lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
+                # specs/sglang/slots.yaml:3
+                Slot("input_ids", registry.input_ids, source="input_ids", fill=0, optional=True),
+                # specs/sglang/slots.yaml:6
+                Slot("positions", registry.positions, source="positions", fill=0),
+                # specs/sglang/slots.yaml:9
+                Slot(
+                    "out_cache_loc",
+                    registry.out_cache_loc,
+                    source="out_cache_loc",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/backends/dsa.yaml:18
+                Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
+                # specs/sglang/backends/flashinfer.yaml:55
+                Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
+                # specs/sglang/backends/page_tables.yaml:52
+                Slot("tree_cache_seqlens", registry.tree_cache_seqlens),
+                # specs/sglang/backends/triton.yaml:35
+                Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
+                # specs/sglang/backends/triton.yaml:39
+                Slot("triton_num_kv_splits", registry.triton_num_kv_splits),
             ),
-            # specs/sglang/backends/mla.yaml:54
-            mla_unpadded_output=None
-            if registry.mla_unpadded_output is None
-            else view(
-                registry.mla_unpadded_output,
-                padded.tokens,
-                config.attention_heads,
-                present(config.mla_output_size),
+            SlotGroup(
+                lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
+                # specs/sglang/slots.yaml:15
+                Slot(
+                    "mrope_positions",
+                    registry.mrope_positions,
+                    source="mrope_positions",
+                    fill=0,
+                    optional=True,
+                ),
             ),
-            # specs/sglang/backends/page_tables.yaml:20
-            page_table=None
-            if registry.page_table is None
-            else view(registry.page_table, padded.requests, config.table_columns),
-            # specs/sglang/backends/page_tables.yaml:22
-            window_page_table=None
-            if registry.window_page_table is None
-            else view(registry.window_page_table, padded.requests, config.table_columns),
-            # specs/sglang/backends/page_tables.yaml:25
-            encoder_page_table=None
-            if registry.encoder_page_table is None
-            else view(
-                registry.encoder_page_table, padded.requests, present(config.max_source_positions)
+            SlotGroup(
+                lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
+                # specs/sglang/slots.yaml:18
+                Slot(
+                    "req_pool_indices", registry.req_pool_indices, source="req_pool_indices", fill=0
+                ),
+                # specs/sglang/slots.yaml:21
+                Slot("seq_lens", registry.seq_lens, source="seq_lens", fill=config.sequence_fill),
+                # specs/sglang/slots.yaml:24
+                Slot(
+                    "seq_lens_cpu",
+                    registry.seq_lens_cpu,
+                    source="seq_lens_cpu",
+                    fill=config.sequence_fill,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:36
+                Slot(
+                    "encoder_lens",
+                    registry.encoder_lens,
+                    source="encoder_lens",
+                    fill=None
+                    if registry.encoder_lens is None
+                    else present(config.max_source_positions),
+                ),
+                # specs/sglang/slots.yaml:40
+                Slot(
+                    "mamba_track_indices",
+                    registry.mamba_track_indices,
+                    source="mamba_track_indices",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:43
+                Slot(
+                    "mamba_track_mask",
+                    registry.mamba_track_mask,
+                    source="mamba_track_mask",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:46
+                Slot(
+                    "ngram_column_starts",
+                    registry.ngram_column_starts,
+                    source="ngram_column_starts",
+                ),
+                # specs/sglang/slots.yaml:49
+                Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
+                # specs/sglang/slots.yaml:52
+                Slot(
+                    "ngram_out_column_starts",
+                    registry.ngram_out_column_starts,
+                    source="ngram_out_column_starts",
+                ),
+                # specs/sglang/slots.yaml:55
+                Slot(
+                    "ngram_out_req_lens", registry.ngram_out_req_lens, source="ngram_out_req_lens"
+                ),
+                # specs/sglang/slots.yaml:58
+                Slot("ngram_skip_update", registry.ngram_skip_update, source="ngram_skip_update"),
+                # specs/sglang/slots.yaml:61
+                Slot(
+                    "canary_request_ids", registry.canary_request_ids, source="request_ids", fill=0
+                ),
+                # specs/sglang/slots.yaml:64
+                Slot(
+                    "canary_bootstrap_rooms",
+                    registry.canary_bootstrap_rooms,
+                    source="bootstrap_rooms",
+                    fill=-1,
+                ),
+                # specs/sglang/backends/flashinfer.yaml:35
+                Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
+                # specs/sglang/backends/hybrid_linear.yaml:8
+                Slot("linear_state_indices", registry.linear_state_indices),
+                # specs/sglang/backends/hybrid_linear.yaml:13
+                Slot("linear_verify_indices", registry.linear_verify_indices),
+                # specs/sglang/backends/mla.yaml:33
+                Slot("mla_kv_lens", registry.mla_kv_lens),
+                # specs/sglang/backends/mla.yaml:40
+                Slot("mla_kv_lens_cpu", registry.mla_kv_lens_cpu),
+                # specs/sglang/backends/page_tables.yaml:28
+                Slot("cache_seqlens", registry.cache_seqlens),
             ),
-            # specs/sglang/backends/page_tables.yaml:28
-            cache_seqlens=None
-            if registry.cache_seqlens is None
-            else view(registry.cache_seqlens, padded.requests),
-            # specs/sglang/backends/page_tables.yaml:30
-            cu_seqlens_q=None
-            if registry.cu_seqlens_q is None
-            else view(registry.cu_seqlens_q, padded.requests + 1),
-            # specs/sglang/backends/page_tables.yaml:33
-            cu_seqlens_k=None
-            if registry.cu_seqlens_k is None
-            else view(registry.cu_seqlens_k, padded.requests + 1),
-            # specs/sglang/backends/page_tables.yaml:35
-            scheduler_metadata=None
-            if registry.scheduler_metadata is None
-            else view(registry.scheduler_metadata, 4 * align_up(padded.requests, 4) + 1),
-            # specs/sglang/backends/page_tables.yaml:38
-            strided_indices=None
-            if registry.strided_indices is None
-            else view(registry.strided_indices, config.context_pages),
-            # specs/sglang/backends/page_tables.yaml:49
-            tree_page_table=None
-            if registry.tree_page_table is None
-            else view(registry.tree_page_table, padded.tokens, config.target_width),
-            # specs/sglang/backends/page_tables.yaml:52
-            tree_cache_seqlens=None
-            if registry.tree_cache_seqlens is None
-            else view(registry.tree_cache_seqlens, padded.tokens),
-            # specs/sglang/backends/page_tables.yaml:55
-            tree_window_page_table=None
-            if registry.tree_window_page_table is None
-            else view(
-                registry.tree_window_page_table,
-                padded.tokens,
-                config.context_length + config.target_width,
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, present(config.draft_input_size)),
+                    (extents.padded.tokens, present(config.draft_input_size)),
+                ),
+                # specs/sglang/slots.yaml:70
+                Slot("aux_hidden_states", registry.aux_hidden_states),
             ),
-            # specs/sglang/backends/page_tables.yaml:65
-            all_token_page_table=None
-            if registry.all_token_page_table is None
-            else view(registry.all_token_page_table, padded.tokens, config.table_columns),
-            # specs/sglang/backends/triton.yaml:11
-            triton_kv_indptr=None
-            if registry.triton_kv_indptr is None
-            else view(registry.triton_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:14
-            triton_window_kv_indptr=None
-            if registry.triton_window_kv_indptr is None
-            else view(registry.triton_window_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:17
-            triton_qo_indptr=None
-            if registry.triton_qo_indptr is None
-            else view(registry.triton_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:19
-            triton_mask_indptr=None
-            if registry.triton_mask_indptr is None
-            else view(registry.triton_mask_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:27
-            triton_kv_indices=None
-            if registry.triton_kv_indices is None
-            else view(registry.triton_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/triton.yaml:31
-            triton_window_kv_indices=None
-            if registry.triton_window_kv_indices is None
-            else view(registry.triton_window_kv_indices, padded.tokens, config.sliding_window),
-            # specs/sglang/backends/triton.yaml:35
-            triton_window_cache_loc=None
-            if registry.triton_window_cache_loc is None
-            else view(registry.triton_window_cache_loc, padded.tokens),
-            # specs/sglang/backends/triton.yaml:39
-            triton_num_kv_splits=None
-            if registry.triton_num_kv_splits is None
-            else view(registry.triton_num_kv_splits, padded.tokens),
-            # specs/sglang/backends/triton.yaml:59
-            triton_attn_logits=None
-            if registry.triton_attn_logits is None
-            else view(
-                registry.triton_attn_logits,
-                padded.tokens,
-                config.attention_heads,
-                present(config.triton_kv_splits),
-                config.value_head_size,
+            SlotGroup(
+                lambda extents: (
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                ),
+                # specs/sglang/slots.yaml:74
+                Slot(
+                    "global_num_tokens",
+                    registry.global_num_tokens,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
+                ),
+                # specs/sglang/slots.yaml:77
+                Slot(
+                    "global_num_tokens_for_logprob",
+                    registry.global_num_tokens_for_logprob,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
+                ),
             ),
-            # specs/sglang/backends/triton.yaml:62
-            triton_attn_lse=None
-            if registry.triton_attn_lse is None
-            else view(
-                registry.triton_attn_lse,
-                padded.tokens,
-                config.attention_heads,
-                present(config.triton_kv_splits),
+            SlotGroup(
+                lambda extents: (
+                    (
+                        (extents.rows.requests * config.sequence_fill + extents.rows.tokens)
+                        * config.target_width,
+                    ),
+                    (
+                        (extents.padded.requests * config.sequence_fill + extents.padded.tokens)
+                        * config.target_width,
+                    ),
+                ),
+                # specs/sglang/slots.yaml:80
+                Slot("custom_mask", registry.custom_mask, source="custom_mask", optional=True),
             ),
-            input_embeds=live.input_embeds,
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.vocab_size),
+                    (extents.padded.tokens, config.vocab_size),
+                ),
+                # specs/sglang/slots.yaml:83
+                Slot("graph_logits", registry.graph_logits),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                    (extents.padded.proxy_tokens, config.hidden_size * config.residual_streams),
+                ),
+                # specs/sglang/slots.yaml:86
+                Slot(
+                    "pipeline_hidden_states",
+                    registry.pipeline_hidden_states,
+                    source="pipeline_hidden_states",
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.proxy_tokens, config.hidden_size),
+                    (extents.padded.proxy_tokens, config.hidden_size),
+                ),
+                # specs/sglang/slots.yaml:89
+                Slot(
+                    "pipeline_residual",
+                    registry.pipeline_residual,
+                    source="pipeline_residual",
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: ((1,), (1,)),
+                # specs/sglang/slots.yaml:316
+                Slot(
+                    "num_token_non_padded",
+                    registry.num_token_non_padded,
+                    fill=lambda _, extents: (
+                        max(
+                            0,
+                            min(
+                                extents.rows.tokens
+                                - extents.padded.tokens
+                                // config.attn_tp_size
+                                * config.attn_tp_rank,
+                                extents.padded.tokens // config.attn_tp_size,
+                            ),
+                        )
+                        if config.routes_shares
+                        else extents.rows.tokens
+                    ),
+                    is_number=True,
+                ),
+                # specs/sglang/slots.yaml:326
+                Slot(
+                    "first_num_token_non_padded",
+                    registry.first_num_token_non_padded,
+                    fill=lambda _, extents: min(extents.rows.tokens, extents.padded.split_tokens),
+                    is_number=True,
+                ),
+                # specs/sglang/slots.yaml:329
+                Slot(
+                    "second_num_token_non_padded",
+                    registry.second_num_token_non_padded,
+                    fill=lambda _, extents: max(
+                        extents.rows.tokens - extents.padded.split_tokens, 0
+                    ),
+                    is_number=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, present(config.dsa_columns)),
+                    (extents.padded.tokens, present(config.dsa_columns)),
+                ),
+                # specs/sglang/backends/dsa.yaml:15
+                Slot("dsa_page_table", registry.dsa_page_table),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
+                # specs/sglang/backends/dsa.yaml:20
+                Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:30
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:33
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:37
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:59
+                Slot("flashinfer_mask_indptr", registry.flashinfer_mask_indptr),
+                # specs/sglang/backends/hybrid_linear.yaml:11
+                Slot("linear_query_start", registry.linear_query_start),
+                # specs/sglang/backends/mla.yaml:19
+                Slot("mla_kv_indptr", registry.mla_kv_indptr),
+                # specs/sglang/backends/mla.yaml:22
+                Slot("mla_qo_indptr", registry.mla_qo_indptr),
+                # specs/sglang/backends/mla.yaml:34
+                Slot("mla_kv_indptr_cpu", registry.mla_kv_indptr_cpu),
+                # specs/sglang/backends/mla.yaml:37
+                Slot("mla_qo_indptr_cpu", registry.mla_qo_indptr_cpu),
+                # specs/sglang/backends/page_tables.yaml:30
+                Slot("cu_seqlens_q", registry.cu_seqlens_q),
+                # specs/sglang/backends/page_tables.yaml:33
+                Slot("cu_seqlens_k", registry.cu_seqlens_k),
+                # specs/sglang/backends/triton.yaml:11
+                Slot("triton_kv_indptr", registry.triton_kv_indptr),
+                # specs/sglang/backends/triton.yaml:14
+                Slot("triton_window_kv_indptr", registry.triton_window_kv_indptr),
+                # specs/sglang/backends/triton.yaml:17
+                Slot("triton_qo_indptr", registry.triton_qo_indptr),
+                # specs/sglang/backends/triton.yaml:19
+                Slot("triton_mask_indptr", registry.triton_mask_indptr),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, present(config.dsa_index_topk)),
+                    (extents.padded.requests, present(config.dsa_index_topk)),
+                ),
+                # specs/sglang/backends/dsa.yaml:23
+                Slot("dsa_kv_indices", registry.dsa_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.sequence_limit),
+                    (extents.padded.requests, config.sequence_limit),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:49
+                Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
+                # specs/sglang/backends/flashinfer.yaml:52
+                Slot("flashinfer_second_kv_indices", registry.flashinfer_second_kv_indices),
+                # specs/sglang/backends/mla.yaml:30
+                Slot("mla_kv_indices", registry.mla_kv_indices),
+                # specs/sglang/backends/triton.yaml:27
+                Slot("triton_kv_indices", registry.triton_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.context_length),
+                    (extents.padded.tokens, config.context_length),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:62
+                Slot("flashinfer_custom_mask", registry.flashinfer_custom_mask),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.target_width),
+                    (extents.padded.requests, config.target_width),
+                ),
+                # specs/sglang/backends/hybrid_linear.yaml:23
+                Slot("linear_next_token", registry.linear_next_token),
+                # specs/sglang/backends/hybrid_linear.yaml:26
+                Slot("linear_next_sibling", registry.linear_next_sibling),
+                # specs/sglang/backends/hybrid_linear.yaml:29
+                Slot("linear_parent", registry.linear_parent),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.mla_blocks),
+                    (extents.padded.requests, config.mla_blocks),
+                ),
+                # specs/sglang/backends/mla.yaml:48
+                Slot("mla_block_table", registry.mla_block_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.mla_latent_size)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.mla_latent_size),
+                    ),
+                ),
+                # specs/sglang/backends/mla.yaml:51
+                Slot("mla_padded_q", registry.mla_padded_q),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.mla_output_size)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.mla_output_size),
+                    ),
+                ),
+                # specs/sglang/backends/mla.yaml:54
+                Slot("mla_unpadded_output", registry.mla_unpadded_output),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.table_columns),
+                    (extents.padded.requests, config.table_columns),
+                ),
+                # specs/sglang/backends/page_tables.yaml:20
+                Slot("page_table", registry.page_table),
+                # specs/sglang/backends/page_tables.yaml:22
+                Slot("window_page_table", registry.window_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, present(config.max_source_positions)),
+                    (extents.padded.requests, present(config.max_source_positions)),
+                ),
+                # specs/sglang/backends/page_tables.yaml:25
+                Slot("encoder_page_table", registry.encoder_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (4 * align_up(extents.rows.requests, 4) + 1,),
+                    (4 * align_up(extents.padded.requests, 4) + 1,),
+                ),
+                # specs/sglang/backends/page_tables.yaml:35
+                Slot("scheduler_metadata", registry.scheduler_metadata),
+            ),
+            SlotGroup(
+                lambda extents: ((config.context_pages,), (config.context_pages,)),
+                # specs/sglang/backends/page_tables.yaml:38
+                Slot("strided_indices", registry.strided_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.target_width),
+                    (extents.padded.tokens, config.target_width),
+                ),
+                # specs/sglang/backends/page_tables.yaml:49
+                Slot("tree_page_table", registry.tree_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.context_length + config.target_width),
+                    (extents.padded.tokens, config.context_length + config.target_width),
+                ),
+                # specs/sglang/backends/page_tables.yaml:55
+                Slot("tree_window_page_table", registry.tree_window_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.table_columns),
+                    (extents.padded.tokens, config.table_columns),
+                ),
+                # specs/sglang/backends/page_tables.yaml:65
+                Slot("all_token_page_table", registry.all_token_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.sliding_window),
+                    (extents.padded.tokens, config.sliding_window),
+                ),
+                # specs/sglang/backends/triton.yaml:31
+                Slot("triton_window_kv_indices", registry.triton_window_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                ),
+                # specs/sglang/backends/triton.yaml:59
+                Slot("triton_attn_logits", registry.triton_attn_logits),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.triton_kv_splits)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                    ),
+                ),
+                # specs/sglang/backends/triton.yaml:62
+                Slot("triton_attn_lse", registry.triton_attn_lse),
+            ),
         )
-        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_capturing(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
@@ -3942,484 +3915,464 @@ class DecodeGraphTargetRunner:
         if self.debug.values:
             self._check_values_decoding(live, mode)
 
-    def _plan_decoding(self, live: LiveBatch, extents: Extents) -> LoadPlan[DecodeGraphTargetBatch]:
+    def _slots_decoding(self) -> SlotTable[LiveBatch, Extents]:
         """The slots of decode."""
         config = self.config
-        rows, padded = extents.rows, extents.padded
         registry = self.registry
-        view = self._views.of
-        steps = LoadSteps()
-        batch = DecodeGraphTargetBatch(
-            mode=live.mode,
-            live=rows,
-            padded=padded,
-            # specs/sglang/backends/flashinfer.yaml:87
-            flashinfer_graph_workspace=None
-            if registry.flashinfer_graph_workspace is None
-            else view(
-                registry.flashinfer_graph_workspace,
-                config.flashinfer_workspace_bytes
-                if config.enable_deterministic_inference
-                else max(
-                    config.flashinfer_split_blocks,
-                    cdiv(padded.tokens * (config.attention_heads // config.key_heads), 128)
-                    + (padded.requests - 1),
-                )
-                * config.flashinfer_block_bytes,
-            ),
-            # specs/sglang/backends/mla.yaml:72
-            mla_workspace=None
-            if registry.mla_workspace is None
-            else view(
-                registry.mla_workspace,
-                2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),
-            ),
-            # specs/sglang/backends/prepared.yaml:3
-            graph_input_embeds=None
-            if registry.graph_input_embeds is None
-            else view(registry.graph_input_embeds, padded.tokens, config.hidden_size),
-            # specs/sglang/slots.yaml:3
-            input_ids=steps.copy_present(
-                view(registry.input_ids, padded.tokens),
-                "input_ids",
-                live.input_ids,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:6
-            positions=steps.copy(
-                view(registry.positions, padded.tokens),
-                "positions",
-                live.positions,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:9
-            out_cache_loc=steps.copy_present(
-                view(registry.out_cache_loc, padded.tokens),
-                "out_cache_loc",
-                live.out_cache_loc,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:15
-            mrope_positions=steps.copy_present(
-                view(registry.mrope_positions, 3, padded.tokens),
-                "mrope_positions",
-                live.mrope_positions,
-                (3, rows.tokens),
-                0,
-            ),
-            # specs/sglang/slots.yaml:18
-            req_pool_indices=steps.copy(
-                view(registry.req_pool_indices, padded.requests),
-                "req_pool_indices",
-                live.req_pool_indices,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:21
-            seq_lens=steps.copy(
-                view(registry.seq_lens, padded.requests),
-                "seq_lens",
-                live.seq_lens,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:24
-            seq_lens_cpu=steps.copy_present(
-                view(registry.seq_lens_cpu, padded.requests),
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:36
-            encoder_lens=None
-            if registry.encoder_lens is None
-            else steps.copy(
-                view(registry.encoder_lens, padded.requests),
-                "encoder_lens",
-                live.encoder_lens,
-                (rows.requests,),
-                present(config.max_source_positions),
-            ),
-            # specs/sglang/slots.yaml:40
-            mamba_track_indices=None
-            if registry.mamba_track_indices is None
-            else steps.copy_present(
-                view(registry.mamba_track_indices, padded.requests),
-                "mamba_track_indices",
-                live.mamba_track_indices,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:43
-            mamba_track_mask=None
-            if registry.mamba_track_mask is None
-            else steps.copy_present(
-                view(registry.mamba_track_mask, padded.requests),
-                "mamba_track_mask",
-                live.mamba_track_mask,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:46
-            ngram_column_starts=None
-            if registry.ngram_column_starts is None
-            else steps.copy(
-                view(registry.ngram_column_starts, padded.requests),
-                "ngram_column_starts",
-                live.ngram_column_starts,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:49
-            ngram_req_lens=None
-            if registry.ngram_req_lens is None
-            else steps.copy(
-                view(registry.ngram_req_lens, padded.requests),
-                "ngram_req_lens",
-                live.ngram_req_lens,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:52
-            ngram_out_column_starts=None
-            if registry.ngram_out_column_starts is None
-            else steps.copy(
-                view(registry.ngram_out_column_starts, padded.requests),
-                "ngram_out_column_starts",
-                live.ngram_out_column_starts,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:55
-            ngram_out_req_lens=None
-            if registry.ngram_out_req_lens is None
-            else steps.copy(
-                view(registry.ngram_out_req_lens, padded.requests),
-                "ngram_out_req_lens",
-                live.ngram_out_req_lens,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:58
-            ngram_skip_update=None
-            if registry.ngram_skip_update is None
-            else steps.copy(
-                view(registry.ngram_skip_update, padded.requests),
-                "ngram_skip_update",
-                live.ngram_skip_update,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:61
-            canary_request_ids=None
-            if registry.canary_request_ids is None
-            else steps.copy(
-                view(registry.canary_request_ids, padded.requests),
-                "request_ids",
-                live.request_ids,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:64
-            canary_bootstrap_rooms=None
-            if registry.canary_bootstrap_rooms is None
-            else steps.copy(
-                view(registry.canary_bootstrap_rooms, padded.requests),
-                "bootstrap_rooms",
-                live.bootstrap_rooms,
-                (rows.requests,),
-                -1,
-            ),
-            # specs/sglang/slots.yaml:67
-            dllm_input_state=None
-            if registry.dllm_input_state is None
-            else steps.copy_present(
-                view(registry.dllm_input_state, padded.tokens, config.hidden_size),
-                "dllm_input_state",
-                live.dllm_input_state,
-                (rows.tokens, config.hidden_size),
-            ),
-            # specs/sglang/slots.yaml:74
-            global_num_tokens=steps.compute(
-                view(
-                    registry.global_num_tokens,
-                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
-                ),
-                padded.tokens,
-            ),
-            # specs/sglang/slots.yaml:77
-            global_num_tokens_for_logprob=steps.compute(
-                view(
-                    registry.global_num_tokens_for_logprob,
-                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
-                ),
-                padded.tokens,
-            ),
-            # specs/sglang/slots.yaml:83
-            graph_logits=None
-            if registry.graph_logits is None
-            else view(registry.graph_logits, padded.tokens, config.vocab_size),
-            # specs/sglang/slots.yaml:86
-            pipeline_hidden_states=None
-            if registry.pipeline_hidden_states is None
-            else steps.copy_present(
-                view(
-                    registry.pipeline_hidden_states,
-                    padded.proxy_tokens,
-                    config.hidden_size * config.residual_streams,
-                ),
-                "pipeline_hidden_states",
-                live.pipeline_hidden_states,
-                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
-            ),
-            # specs/sglang/slots.yaml:89
-            pipeline_residual=None
-            if registry.pipeline_residual is None
-            else steps.copy_present(
-                view(registry.pipeline_residual, padded.proxy_tokens, config.hidden_size),
-                "pipeline_residual",
-                live.pipeline_residual,
-                (rows.proxy_tokens, config.hidden_size),
-            ),
-            # specs/sglang/slots.yaml:316
-            num_token_non_padded=None
-            if registry.num_token_non_padded is None
-            else steps.compute(
-                view(registry.num_token_non_padded, 1),
-                max(
-                    0,
-                    min(
-                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                        padded.tokens // config.attn_tp_size,
+        return SlotTable(
+            SlotGroup(
+                lambda extents: (
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            config.flashinfer_split_blocks,
+                            cdiv(
+                                extents.rows.tokens * (config.attention_heads // config.key_heads),
+                                128,
+                            )
+                            + (extents.rows.requests - 1),
+                        )
+                        * config.flashinfer_block_bytes,
                     ),
-                )
-                if config.routes_shares
-                else rows.tokens,
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            config.flashinfer_split_blocks,
+                            cdiv(
+                                extents.padded.tokens
+                                * (config.attention_heads // config.key_heads),
+                                128,
+                            )
+                            + (extents.padded.requests - 1),
+                        )
+                        * config.flashinfer_block_bytes,
+                    ),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:87
+                Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
             ),
-            # specs/sglang/slots.yaml:326
-            first_num_token_non_padded=None
-            if registry.first_num_token_non_padded is None
-            else steps.compute(
-                view(registry.first_num_token_non_padded, 1), min(rows.tokens, padded.split_tokens)
+            SlotGroup(
+                lambda extents: (
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                ),
+                # specs/sglang/backends/mla.yaml:72
+                Slot("mla_workspace", registry.mla_workspace),
             ),
-            # specs/sglang/slots.yaml:329
-            second_num_token_non_padded=None
-            if registry.second_num_token_non_padded is None
-            else steps.compute(
-                view(registry.second_num_token_non_padded, 1),
-                max(rows.tokens - padded.split_tokens, 0),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.hidden_size),
+                    (extents.padded.tokens, config.hidden_size),
+                ),
+                # specs/sglang/backends/prepared.yaml:3
+                Slot("graph_input_embeds", registry.graph_input_embeds),
+                # specs/sglang/slots.yaml:67
+                Slot(
+                    "dllm_input_state",
+                    registry.dllm_input_state,
+                    source="dllm_input_state",
+                    optional=True,
+                ),
             ),
-            # specs/sglang/backends/dsa.yaml:15
-            dsa_page_table=None
-            if registry.dsa_page_table is None
-            else view(registry.dsa_page_table, padded.tokens, present(config.dsa_columns)),
-            # specs/sglang/backends/dsa.yaml:18
-            dsa_cache_seqlens=None
-            if registry.dsa_cache_seqlens is None
-            else view(registry.dsa_cache_seqlens, padded.tokens),
-            # specs/sglang/backends/dsa.yaml:20
-            dsa_kv_indptr=None
-            if registry.dsa_kv_indptr is None
-            else view(registry.dsa_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/dsa.yaml:23
-            dsa_kv_indices=None
-            if registry.dsa_kv_indices is None
-            else view(registry.dsa_kv_indices, padded.requests, present(config.dsa_index_topk)),
-            # specs/sglang/backends/flashinfer.yaml:30
-            flashinfer_kv_indptr=None
-            if registry.flashinfer_kv_indptr is None
-            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:33
-            flashinfer_qo_indptr=None
-            if registry.flashinfer_qo_indptr is None
-            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:35
-            flashinfer_last_page_len=None
-            if registry.flashinfer_last_page_len is None
-            else view(registry.flashinfer_last_page_len, padded.requests),
-            # specs/sglang/backends/flashinfer.yaml:37
-            flashinfer_second_kv_indptr=None
-            if registry.flashinfer_second_kv_indptr is None
-            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:40
-            flashinfer_second_qo_indptr=None
-            if registry.flashinfer_second_qo_indptr is None
-            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:49
-            flashinfer_kv_indices=None
-            if registry.flashinfer_kv_indices is None
-            else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/flashinfer.yaml:52
-            flashinfer_second_kv_indices=None
-            if registry.flashinfer_second_kv_indices is None
-            else view(
-                registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
+            SlotGroup(
+                lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
+                # specs/sglang/slots.yaml:3
+                Slot("input_ids", registry.input_ids, source="input_ids", fill=0, optional=True),
+                # specs/sglang/slots.yaml:6
+                Slot("positions", registry.positions, source="positions", fill=0),
+                # specs/sglang/slots.yaml:9
+                Slot(
+                    "out_cache_loc",
+                    registry.out_cache_loc,
+                    source="out_cache_loc",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/backends/dsa.yaml:18
+                Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
+                # specs/sglang/backends/flashinfer.yaml:55
+                Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
+                # specs/sglang/backends/triton.yaml:35
+                Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
+                # specs/sglang/backends/triton.yaml:39
+                Slot("triton_num_kv_splits", registry.triton_num_kv_splits),
             ),
-            # specs/sglang/backends/flashinfer.yaml:55
-            flashinfer_window_cache_loc=None
-            if registry.flashinfer_window_cache_loc is None
-            else view(registry.flashinfer_window_cache_loc, padded.tokens),
-            # specs/sglang/backends/flashinfer.yaml:59
-            flashinfer_mask_indptr=None
-            if registry.flashinfer_mask_indptr is None
-            else view(registry.flashinfer_mask_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:62
-            flashinfer_custom_mask=None
-            if registry.flashinfer_custom_mask is None
-            else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
-            # specs/sglang/backends/hybrid_linear.yaml:8
-            linear_state_indices=None
-            if registry.linear_state_indices is None
-            else view(registry.linear_state_indices, padded.requests),
-            # specs/sglang/backends/hybrid_linear.yaml:11
-            linear_query_start=None
-            if registry.linear_query_start is None
-            else view(registry.linear_query_start, padded.requests + 1),
-            # specs/sglang/backends/hybrid_linear.yaml:13
-            linear_verify_indices=None
-            if registry.linear_verify_indices is None
-            else view(registry.linear_verify_indices, padded.requests),
-            # specs/sglang/backends/mla.yaml:19
-            mla_kv_indptr=None
-            if registry.mla_kv_indptr is None
-            else view(registry.mla_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:22
-            mla_qo_indptr=None
-            if registry.mla_qo_indptr is None
-            else view(registry.mla_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:30
-            mla_kv_indices=None
-            if registry.mla_kv_indices is None
-            else view(registry.mla_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/mla.yaml:33
-            mla_kv_lens=None
-            if registry.mla_kv_lens is None
-            else view(registry.mla_kv_lens, padded.requests),
-            # specs/sglang/backends/mla.yaml:34
-            mla_kv_indptr_cpu=None
-            if registry.mla_kv_indptr_cpu is None
-            else view(registry.mla_kv_indptr_cpu, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:37
-            mla_qo_indptr_cpu=None
-            if registry.mla_qo_indptr_cpu is None
-            else view(registry.mla_qo_indptr_cpu, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:40
-            mla_kv_lens_cpu=None
-            if registry.mla_kv_lens_cpu is None
-            else view(registry.mla_kv_lens_cpu, padded.requests),
-            # specs/sglang/backends/mla.yaml:48
-            mla_block_table=None
-            if registry.mla_block_table is None
-            else view(registry.mla_block_table, padded.requests, config.mla_blocks),
-            # specs/sglang/backends/mla.yaml:51
-            mla_padded_q=None
-            if registry.mla_padded_q is None
-            else view(
-                registry.mla_padded_q,
-                padded.tokens,
-                config.attention_heads,
-                present(config.mla_latent_size),
+            SlotGroup(
+                lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
+                # specs/sglang/slots.yaml:15
+                Slot(
+                    "mrope_positions",
+                    registry.mrope_positions,
+                    source="mrope_positions",
+                    fill=0,
+                    optional=True,
+                ),
             ),
-            # specs/sglang/backends/mla.yaml:54
-            mla_unpadded_output=None
-            if registry.mla_unpadded_output is None
-            else view(
-                registry.mla_unpadded_output,
-                padded.tokens,
-                config.attention_heads,
-                present(config.mla_output_size),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
+                # specs/sglang/slots.yaml:18
+                Slot(
+                    "req_pool_indices", registry.req_pool_indices, source="req_pool_indices", fill=0
+                ),
+                # specs/sglang/slots.yaml:21
+                Slot("seq_lens", registry.seq_lens, source="seq_lens", fill=config.sequence_fill),
+                # specs/sglang/slots.yaml:24
+                Slot(
+                    "seq_lens_cpu",
+                    registry.seq_lens_cpu,
+                    source="seq_lens_cpu",
+                    fill=config.sequence_fill,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:36
+                Slot(
+                    "encoder_lens",
+                    registry.encoder_lens,
+                    source="encoder_lens",
+                    fill=None
+                    if registry.encoder_lens is None
+                    else present(config.max_source_positions),
+                ),
+                # specs/sglang/slots.yaml:40
+                Slot(
+                    "mamba_track_indices",
+                    registry.mamba_track_indices,
+                    source="mamba_track_indices",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:43
+                Slot(
+                    "mamba_track_mask",
+                    registry.mamba_track_mask,
+                    source="mamba_track_mask",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:46
+                Slot(
+                    "ngram_column_starts",
+                    registry.ngram_column_starts,
+                    source="ngram_column_starts",
+                ),
+                # specs/sglang/slots.yaml:49
+                Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
+                # specs/sglang/slots.yaml:52
+                Slot(
+                    "ngram_out_column_starts",
+                    registry.ngram_out_column_starts,
+                    source="ngram_out_column_starts",
+                ),
+                # specs/sglang/slots.yaml:55
+                Slot(
+                    "ngram_out_req_lens", registry.ngram_out_req_lens, source="ngram_out_req_lens"
+                ),
+                # specs/sglang/slots.yaml:58
+                Slot("ngram_skip_update", registry.ngram_skip_update, source="ngram_skip_update"),
+                # specs/sglang/slots.yaml:61
+                Slot(
+                    "canary_request_ids", registry.canary_request_ids, source="request_ids", fill=0
+                ),
+                # specs/sglang/slots.yaml:64
+                Slot(
+                    "canary_bootstrap_rooms",
+                    registry.canary_bootstrap_rooms,
+                    source="bootstrap_rooms",
+                    fill=-1,
+                ),
+                # specs/sglang/backends/flashinfer.yaml:35
+                Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
+                # specs/sglang/backends/hybrid_linear.yaml:8
+                Slot("linear_state_indices", registry.linear_state_indices),
+                # specs/sglang/backends/hybrid_linear.yaml:13
+                Slot("linear_verify_indices", registry.linear_verify_indices),
+                # specs/sglang/backends/mla.yaml:33
+                Slot("mla_kv_lens", registry.mla_kv_lens),
+                # specs/sglang/backends/mla.yaml:40
+                Slot("mla_kv_lens_cpu", registry.mla_kv_lens_cpu),
+                # specs/sglang/backends/page_tables.yaml:28
+                Slot("cache_seqlens", registry.cache_seqlens),
             ),
-            # specs/sglang/backends/page_tables.yaml:20
-            page_table=None
-            if registry.page_table is None
-            else view(registry.page_table, padded.requests, config.table_columns),
-            # specs/sglang/backends/page_tables.yaml:22
-            window_page_table=None
-            if registry.window_page_table is None
-            else view(registry.window_page_table, padded.requests, config.table_columns),
-            # specs/sglang/backends/page_tables.yaml:25
-            encoder_page_table=None
-            if registry.encoder_page_table is None
-            else view(
-                registry.encoder_page_table, padded.requests, present(config.max_source_positions)
+            SlotGroup(
+                lambda extents: (
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                ),
+                # specs/sglang/slots.yaml:74
+                Slot(
+                    "global_num_tokens",
+                    registry.global_num_tokens,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
+                ),
+                # specs/sglang/slots.yaml:77
+                Slot(
+                    "global_num_tokens_for_logprob",
+                    registry.global_num_tokens_for_logprob,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
+                ),
             ),
-            # specs/sglang/backends/page_tables.yaml:28
-            cache_seqlens=None
-            if registry.cache_seqlens is None
-            else view(registry.cache_seqlens, padded.requests),
-            # specs/sglang/backends/page_tables.yaml:30
-            cu_seqlens_q=None
-            if registry.cu_seqlens_q is None
-            else view(registry.cu_seqlens_q, padded.requests + 1),
-            # specs/sglang/backends/page_tables.yaml:33
-            cu_seqlens_k=None
-            if registry.cu_seqlens_k is None
-            else view(registry.cu_seqlens_k, padded.requests + 1),
-            # specs/sglang/backends/page_tables.yaml:35
-            scheduler_metadata=None
-            if registry.scheduler_metadata is None
-            else view(registry.scheduler_metadata, 4 * align_up(padded.requests, 4) + 1),
-            # specs/sglang/backends/page_tables.yaml:38
-            strided_indices=None
-            if registry.strided_indices is None
-            else view(registry.strided_indices, config.context_pages),
-            # specs/sglang/backends/page_tables.yaml:65
-            all_token_page_table=None
-            if registry.all_token_page_table is None
-            else view(registry.all_token_page_table, padded.tokens, config.table_columns),
-            # specs/sglang/backends/triton.yaml:11
-            triton_kv_indptr=None
-            if registry.triton_kv_indptr is None
-            else view(registry.triton_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:14
-            triton_window_kv_indptr=None
-            if registry.triton_window_kv_indptr is None
-            else view(registry.triton_window_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:17
-            triton_qo_indptr=None
-            if registry.triton_qo_indptr is None
-            else view(registry.triton_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:19
-            triton_mask_indptr=None
-            if registry.triton_mask_indptr is None
-            else view(registry.triton_mask_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:27
-            triton_kv_indices=None
-            if registry.triton_kv_indices is None
-            else view(registry.triton_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/triton.yaml:31
-            triton_window_kv_indices=None
-            if registry.triton_window_kv_indices is None
-            else view(registry.triton_window_kv_indices, padded.tokens, config.sliding_window),
-            # specs/sglang/backends/triton.yaml:35
-            triton_window_cache_loc=None
-            if registry.triton_window_cache_loc is None
-            else view(registry.triton_window_cache_loc, padded.tokens),
-            # specs/sglang/backends/triton.yaml:39
-            triton_num_kv_splits=None
-            if registry.triton_num_kv_splits is None
-            else view(registry.triton_num_kv_splits, padded.tokens),
-            # specs/sglang/backends/triton.yaml:59
-            triton_attn_logits=None
-            if registry.triton_attn_logits is None
-            else view(
-                registry.triton_attn_logits,
-                padded.tokens,
-                config.attention_heads,
-                present(config.triton_kv_splits),
-                config.value_head_size,
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.vocab_size),
+                    (extents.padded.tokens, config.vocab_size),
+                ),
+                # specs/sglang/slots.yaml:83
+                Slot("graph_logits", registry.graph_logits),
             ),
-            # specs/sglang/backends/triton.yaml:62
-            triton_attn_lse=None
-            if registry.triton_attn_lse is None
-            else view(
-                registry.triton_attn_lse,
-                padded.tokens,
-                config.attention_heads,
-                present(config.triton_kv_splits),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                    (extents.padded.proxy_tokens, config.hidden_size * config.residual_streams),
+                ),
+                # specs/sglang/slots.yaml:86
+                Slot(
+                    "pipeline_hidden_states",
+                    registry.pipeline_hidden_states,
+                    source="pipeline_hidden_states",
+                    optional=True,
+                ),
             ),
-            input_embeds=live.input_embeds,
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.proxy_tokens, config.hidden_size),
+                    (extents.padded.proxy_tokens, config.hidden_size),
+                ),
+                # specs/sglang/slots.yaml:89
+                Slot(
+                    "pipeline_residual",
+                    registry.pipeline_residual,
+                    source="pipeline_residual",
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: ((1,), (1,)),
+                # specs/sglang/slots.yaml:316
+                Slot(
+                    "num_token_non_padded",
+                    registry.num_token_non_padded,
+                    fill=lambda _, extents: (
+                        max(
+                            0,
+                            min(
+                                extents.rows.tokens
+                                - extents.padded.tokens
+                                // config.attn_tp_size
+                                * config.attn_tp_rank,
+                                extents.padded.tokens // config.attn_tp_size,
+                            ),
+                        )
+                        if config.routes_shares
+                        else extents.rows.tokens
+                    ),
+                    is_number=True,
+                ),
+                # specs/sglang/slots.yaml:326
+                Slot(
+                    "first_num_token_non_padded",
+                    registry.first_num_token_non_padded,
+                    fill=lambda _, extents: min(extents.rows.tokens, extents.padded.split_tokens),
+                    is_number=True,
+                ),
+                # specs/sglang/slots.yaml:329
+                Slot(
+                    "second_num_token_non_padded",
+                    registry.second_num_token_non_padded,
+                    fill=lambda _, extents: max(
+                        extents.rows.tokens - extents.padded.split_tokens, 0
+                    ),
+                    is_number=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, present(config.dsa_columns)),
+                    (extents.padded.tokens, present(config.dsa_columns)),
+                ),
+                # specs/sglang/backends/dsa.yaml:15
+                Slot("dsa_page_table", registry.dsa_page_table),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
+                # specs/sglang/backends/dsa.yaml:20
+                Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:30
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:33
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:37
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:59
+                Slot("flashinfer_mask_indptr", registry.flashinfer_mask_indptr),
+                # specs/sglang/backends/hybrid_linear.yaml:11
+                Slot("linear_query_start", registry.linear_query_start),
+                # specs/sglang/backends/mla.yaml:19
+                Slot("mla_kv_indptr", registry.mla_kv_indptr),
+                # specs/sglang/backends/mla.yaml:22
+                Slot("mla_qo_indptr", registry.mla_qo_indptr),
+                # specs/sglang/backends/mla.yaml:34
+                Slot("mla_kv_indptr_cpu", registry.mla_kv_indptr_cpu),
+                # specs/sglang/backends/mla.yaml:37
+                Slot("mla_qo_indptr_cpu", registry.mla_qo_indptr_cpu),
+                # specs/sglang/backends/page_tables.yaml:30
+                Slot("cu_seqlens_q", registry.cu_seqlens_q),
+                # specs/sglang/backends/page_tables.yaml:33
+                Slot("cu_seqlens_k", registry.cu_seqlens_k),
+                # specs/sglang/backends/triton.yaml:11
+                Slot("triton_kv_indptr", registry.triton_kv_indptr),
+                # specs/sglang/backends/triton.yaml:14
+                Slot("triton_window_kv_indptr", registry.triton_window_kv_indptr),
+                # specs/sglang/backends/triton.yaml:17
+                Slot("triton_qo_indptr", registry.triton_qo_indptr),
+                # specs/sglang/backends/triton.yaml:19
+                Slot("triton_mask_indptr", registry.triton_mask_indptr),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, present(config.dsa_index_topk)),
+                    (extents.padded.requests, present(config.dsa_index_topk)),
+                ),
+                # specs/sglang/backends/dsa.yaml:23
+                Slot("dsa_kv_indices", registry.dsa_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.sequence_limit),
+                    (extents.padded.requests, config.sequence_limit),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:49
+                Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
+                # specs/sglang/backends/flashinfer.yaml:52
+                Slot("flashinfer_second_kv_indices", registry.flashinfer_second_kv_indices),
+                # specs/sglang/backends/mla.yaml:30
+                Slot("mla_kv_indices", registry.mla_kv_indices),
+                # specs/sglang/backends/triton.yaml:27
+                Slot("triton_kv_indices", registry.triton_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.context_length),
+                    (extents.padded.tokens, config.context_length),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:62
+                Slot("flashinfer_custom_mask", registry.flashinfer_custom_mask),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.mla_blocks),
+                    (extents.padded.requests, config.mla_blocks),
+                ),
+                # specs/sglang/backends/mla.yaml:48
+                Slot("mla_block_table", registry.mla_block_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.mla_latent_size)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.mla_latent_size),
+                    ),
+                ),
+                # specs/sglang/backends/mla.yaml:51
+                Slot("mla_padded_q", registry.mla_padded_q),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.mla_output_size)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.mla_output_size),
+                    ),
+                ),
+                # specs/sglang/backends/mla.yaml:54
+                Slot("mla_unpadded_output", registry.mla_unpadded_output),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.table_columns),
+                    (extents.padded.requests, config.table_columns),
+                ),
+                # specs/sglang/backends/page_tables.yaml:20
+                Slot("page_table", registry.page_table),
+                # specs/sglang/backends/page_tables.yaml:22
+                Slot("window_page_table", registry.window_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, present(config.max_source_positions)),
+                    (extents.padded.requests, present(config.max_source_positions)),
+                ),
+                # specs/sglang/backends/page_tables.yaml:25
+                Slot("encoder_page_table", registry.encoder_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (4 * align_up(extents.rows.requests, 4) + 1,),
+                    (4 * align_up(extents.padded.requests, 4) + 1,),
+                ),
+                # specs/sglang/backends/page_tables.yaml:35
+                Slot("scheduler_metadata", registry.scheduler_metadata),
+            ),
+            SlotGroup(
+                lambda extents: ((config.context_pages,), (config.context_pages,)),
+                # specs/sglang/backends/page_tables.yaml:38
+                Slot("strided_indices", registry.strided_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.table_columns),
+                    (extents.padded.tokens, config.table_columns),
+                ),
+                # specs/sglang/backends/page_tables.yaml:65
+                Slot("all_token_page_table", registry.all_token_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.sliding_window),
+                    (extents.padded.tokens, config.sliding_window),
+                ),
+                # specs/sglang/backends/triton.yaml:31
+                Slot("triton_window_kv_indices", registry.triton_window_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                ),
+                # specs/sglang/backends/triton.yaml:59
+                Slot("triton_attn_logits", registry.triton_attn_logits),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.triton_kv_splits)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                    ),
+                ),
+                # specs/sglang/backends/triton.yaml:62
+                Slot("triton_attn_lse", registry.triton_attn_lse),
+            ),
         )
-        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_decoding(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
@@ -4975,487 +4928,465 @@ class DecodeGraphTargetRunner:
         if self.debug.values:
             self._check_values_lengthening(live, mode)
 
-    def _plan_lengthening(
-        self, live: LiveBatch, extents: Extents
-    ) -> LoadPlan[DecodeGraphTargetBatch]:
+    def _slots_lengthening(self) -> SlotTable[LiveBatch, Extents]:
         """The slots of dllm_extend."""
         config = self.config
-        rows, padded = extents.rows, extents.padded
         registry = self.registry
-        view = self._views.of
-        steps = LoadSteps()
-        batch = DecodeGraphTargetBatch(
-            mode=live.mode,
-            live=rows,
-            padded=padded,
-            # specs/sglang/backends/flashinfer.yaml:87
-            flashinfer_graph_workspace=None
-            if registry.flashinfer_graph_workspace is None
-            else view(
-                registry.flashinfer_graph_workspace,
-                config.flashinfer_workspace_bytes
-                if config.enable_deterministic_inference
-                else max(
-                    config.flashinfer_split_blocks,
-                    cdiv(padded.tokens * (config.attention_heads // config.key_heads), 128)
-                    + (padded.requests - 1),
-                )
-                * config.flashinfer_block_bytes,
-            ),
-            # specs/sglang/backends/mla.yaml:72
-            mla_workspace=None
-            if registry.mla_workspace is None
-            else view(
-                registry.mla_workspace,
-                2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),
-            ),
-            # specs/sglang/backends/prepared.yaml:3
-            graph_input_embeds=None
-            if registry.graph_input_embeds is None
-            else view(registry.graph_input_embeds, padded.tokens, config.hidden_size),
-            # specs/sglang/slots.yaml:3
-            input_ids=steps.copy_present(
-                view(registry.input_ids, padded.tokens),
-                "input_ids",
-                live.input_ids,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:6
-            positions=steps.copy(
-                view(registry.positions, padded.tokens),
-                "positions",
-                live.positions,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:9
-            out_cache_loc=steps.copy_present(
-                view(registry.out_cache_loc, padded.tokens),
-                "out_cache_loc",
-                live.out_cache_loc,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:15
-            mrope_positions=steps.copy_present(
-                view(registry.mrope_positions, 3, padded.tokens),
-                "mrope_positions",
-                live.mrope_positions,
-                (3, rows.tokens),
-                0,
-            ),
-            # specs/sglang/slots.yaml:18
-            req_pool_indices=steps.copy(
-                view(registry.req_pool_indices, padded.requests),
-                "req_pool_indices",
-                live.req_pool_indices,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:21
-            seq_lens=steps.copy(
-                view(registry.seq_lens, padded.requests),
-                "seq_lens",
-                live.seq_lens,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:24
-            seq_lens_cpu=steps.copy_present(
-                view(registry.seq_lens_cpu, padded.requests),
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:36
-            encoder_lens=None
-            if registry.encoder_lens is None
-            else steps.copy(
-                view(registry.encoder_lens, padded.requests),
-                "encoder_lens",
-                live.encoder_lens,
-                (rows.requests,),
-                present(config.max_source_positions),
-            ),
-            # specs/sglang/slots.yaml:40
-            mamba_track_indices=None
-            if registry.mamba_track_indices is None
-            else steps.copy_present(
-                view(registry.mamba_track_indices, padded.requests),
-                "mamba_track_indices",
-                live.mamba_track_indices,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:43
-            mamba_track_mask=None
-            if registry.mamba_track_mask is None
-            else steps.copy_present(
-                view(registry.mamba_track_mask, padded.requests),
-                "mamba_track_mask",
-                live.mamba_track_mask,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:46
-            ngram_column_starts=None
-            if registry.ngram_column_starts is None
-            else steps.copy(
-                view(registry.ngram_column_starts, padded.requests),
-                "ngram_column_starts",
-                live.ngram_column_starts,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:49
-            ngram_req_lens=None
-            if registry.ngram_req_lens is None
-            else steps.copy(
-                view(registry.ngram_req_lens, padded.requests),
-                "ngram_req_lens",
-                live.ngram_req_lens,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:52
-            ngram_out_column_starts=None
-            if registry.ngram_out_column_starts is None
-            else steps.copy(
-                view(registry.ngram_out_column_starts, padded.requests),
-                "ngram_out_column_starts",
-                live.ngram_out_column_starts,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:55
-            ngram_out_req_lens=None
-            if registry.ngram_out_req_lens is None
-            else steps.copy(
-                view(registry.ngram_out_req_lens, padded.requests),
-                "ngram_out_req_lens",
-                live.ngram_out_req_lens,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:58
-            ngram_skip_update=None
-            if registry.ngram_skip_update is None
-            else steps.copy(
-                view(registry.ngram_skip_update, padded.requests),
-                "ngram_skip_update",
-                live.ngram_skip_update,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:61
-            canary_request_ids=None
-            if registry.canary_request_ids is None
-            else steps.copy(
-                view(registry.canary_request_ids, padded.requests),
-                "request_ids",
-                live.request_ids,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:64
-            canary_bootstrap_rooms=None
-            if registry.canary_bootstrap_rooms is None
-            else steps.copy(
-                view(registry.canary_bootstrap_rooms, padded.requests),
-                "bootstrap_rooms",
-                live.bootstrap_rooms,
-                (rows.requests,),
-                -1,
-            ),
-            # specs/sglang/slots.yaml:67
-            dllm_input_state=None
-            if registry.dllm_input_state is None
-            else steps.copy_present(
-                view(registry.dllm_input_state, padded.tokens, config.hidden_size),
-                "dllm_input_state",
-                live.dllm_input_state,
-                (rows.tokens, config.hidden_size),
-                0,
-            ),
-            # specs/sglang/slots.yaml:74
-            global_num_tokens=steps.compute(
-                view(
-                    registry.global_num_tokens,
-                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
-                ),
-                padded.tokens,
-            ),
-            # specs/sglang/slots.yaml:77
-            global_num_tokens_for_logprob=steps.compute(
-                view(
-                    registry.global_num_tokens_for_logprob,
-                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
-                ),
-                padded.tokens,
-            ),
-            # specs/sglang/slots.yaml:83
-            graph_logits=None
-            if registry.graph_logits is None
-            else view(registry.graph_logits, padded.tokens, config.vocab_size),
-            # specs/sglang/slots.yaml:86
-            pipeline_hidden_states=None
-            if registry.pipeline_hidden_states is None
-            else steps.copy_present(
-                view(
-                    registry.pipeline_hidden_states,
-                    padded.proxy_tokens,
-                    config.hidden_size * config.residual_streams,
-                ),
-                "pipeline_hidden_states",
-                live.pipeline_hidden_states,
-                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
-            ),
-            # specs/sglang/slots.yaml:89
-            pipeline_residual=None
-            if registry.pipeline_residual is None
-            else steps.copy_present(
-                view(registry.pipeline_residual, padded.proxy_tokens, config.hidden_size),
-                "pipeline_residual",
-                live.pipeline_residual,
-                (rows.proxy_tokens, config.hidden_size),
-            ),
-            # specs/sglang/slots.yaml:316
-            num_token_non_padded=None
-            if registry.num_token_non_padded is None
-            else steps.compute(
-                view(registry.num_token_non_padded, 1),
-                max(
-                    0,
-                    min(
-                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                        padded.tokens // config.attn_tp_size,
+        return SlotTable(
+            SlotGroup(
+                lambda extents: (
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            config.flashinfer_split_blocks,
+                            cdiv(
+                                extents.rows.tokens * (config.attention_heads // config.key_heads),
+                                128,
+                            )
+                            + (extents.rows.requests - 1),
+                        )
+                        * config.flashinfer_block_bytes,
                     ),
-                )
-                if config.routes_shares
-                else rows.tokens,
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            config.flashinfer_split_blocks,
+                            cdiv(
+                                extents.padded.tokens
+                                * (config.attention_heads // config.key_heads),
+                                128,
+                            )
+                            + (extents.padded.requests - 1),
+                        )
+                        * config.flashinfer_block_bytes,
+                    ),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:87
+                Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
             ),
-            # specs/sglang/slots.yaml:326
-            first_num_token_non_padded=None
-            if registry.first_num_token_non_padded is None
-            else steps.compute(
-                view(registry.first_num_token_non_padded, 1), min(rows.tokens, padded.split_tokens)
+            SlotGroup(
+                lambda extents: (
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                ),
+                # specs/sglang/backends/mla.yaml:72
+                Slot("mla_workspace", registry.mla_workspace),
             ),
-            # specs/sglang/slots.yaml:329
-            second_num_token_non_padded=None
-            if registry.second_num_token_non_padded is None
-            else steps.compute(
-                view(registry.second_num_token_non_padded, 1),
-                max(rows.tokens - padded.split_tokens, 0),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.hidden_size),
+                    (extents.padded.tokens, config.hidden_size),
+                ),
+                # specs/sglang/backends/prepared.yaml:3
+                Slot("graph_input_embeds", registry.graph_input_embeds),
+                # specs/sglang/slots.yaml:67
+                Slot(
+                    "dllm_input_state",
+                    registry.dllm_input_state,
+                    source="dllm_input_state",
+                    fill=0,
+                    optional=True,
+                ),
             ),
-            # specs/sglang/backends/dsa.yaml:15
-            dsa_page_table=None
-            if registry.dsa_page_table is None
-            else view(registry.dsa_page_table, padded.tokens, present(config.dsa_columns)),
-            # specs/sglang/backends/dsa.yaml:18
-            dsa_cache_seqlens=None
-            if registry.dsa_cache_seqlens is None
-            else view(registry.dsa_cache_seqlens, padded.tokens),
-            # specs/sglang/backends/dsa.yaml:20
-            dsa_kv_indptr=None
-            if registry.dsa_kv_indptr is None
-            else view(registry.dsa_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/dsa.yaml:23
-            dsa_kv_indices=None
-            if registry.dsa_kv_indices is None
-            else view(registry.dsa_kv_indices, padded.requests, present(config.dsa_index_topk)),
-            # specs/sglang/backends/flashinfer.yaml:30
-            flashinfer_kv_indptr=None
-            if registry.flashinfer_kv_indptr is None
-            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:33
-            flashinfer_qo_indptr=None
-            if registry.flashinfer_qo_indptr is None
-            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:35
-            flashinfer_last_page_len=None
-            if registry.flashinfer_last_page_len is None
-            else view(registry.flashinfer_last_page_len, padded.requests),
-            # specs/sglang/backends/flashinfer.yaml:37
-            flashinfer_second_kv_indptr=None
-            if registry.flashinfer_second_kv_indptr is None
-            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:40
-            flashinfer_second_qo_indptr=None
-            if registry.flashinfer_second_qo_indptr is None
-            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:49
-            flashinfer_kv_indices=None
-            if registry.flashinfer_kv_indices is None
-            else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/flashinfer.yaml:52
-            flashinfer_second_kv_indices=None
-            if registry.flashinfer_second_kv_indices is None
-            else view(
-                registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
+            SlotGroup(
+                lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
+                # specs/sglang/slots.yaml:3
+                Slot("input_ids", registry.input_ids, source="input_ids", fill=0, optional=True),
+                # specs/sglang/slots.yaml:6
+                Slot("positions", registry.positions, source="positions", fill=0),
+                # specs/sglang/slots.yaml:9
+                Slot(
+                    "out_cache_loc",
+                    registry.out_cache_loc,
+                    source="out_cache_loc",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/backends/dsa.yaml:18
+                Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
+                # specs/sglang/backends/flashinfer.yaml:55
+                Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
+                # specs/sglang/backends/triton.yaml:35
+                Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
+                # specs/sglang/backends/triton.yaml:39
+                Slot("triton_num_kv_splits", registry.triton_num_kv_splits),
             ),
-            # specs/sglang/backends/flashinfer.yaml:55
-            flashinfer_window_cache_loc=None
-            if registry.flashinfer_window_cache_loc is None
-            else view(registry.flashinfer_window_cache_loc, padded.tokens),
-            # specs/sglang/backends/flashinfer.yaml:59
-            flashinfer_mask_indptr=None
-            if registry.flashinfer_mask_indptr is None
-            else view(registry.flashinfer_mask_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:62
-            flashinfer_custom_mask=None
-            if registry.flashinfer_custom_mask is None
-            else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
-            # specs/sglang/backends/hybrid_linear.yaml:8
-            linear_state_indices=None
-            if registry.linear_state_indices is None
-            else view(registry.linear_state_indices, padded.requests),
-            # specs/sglang/backends/hybrid_linear.yaml:11
-            linear_query_start=None
-            if registry.linear_query_start is None
-            else view(registry.linear_query_start, padded.requests + 1),
-            # specs/sglang/backends/hybrid_linear.yaml:13
-            linear_verify_indices=None
-            if registry.linear_verify_indices is None
-            else view(registry.linear_verify_indices, padded.requests),
-            # specs/sglang/backends/mla.yaml:19
-            mla_kv_indptr=None
-            if registry.mla_kv_indptr is None
-            else view(registry.mla_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:22
-            mla_qo_indptr=None
-            if registry.mla_qo_indptr is None
-            else view(registry.mla_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:30
-            mla_kv_indices=None
-            if registry.mla_kv_indices is None
-            else view(registry.mla_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/mla.yaml:33
-            mla_kv_lens=None
-            if registry.mla_kv_lens is None
-            else view(registry.mla_kv_lens, padded.requests),
-            # specs/sglang/backends/mla.yaml:34
-            mla_kv_indptr_cpu=None
-            if registry.mla_kv_indptr_cpu is None
-            else view(registry.mla_kv_indptr_cpu, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:37
-            mla_qo_indptr_cpu=None
-            if registry.mla_qo_indptr_cpu is None
-            else view(registry.mla_qo_indptr_cpu, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:40
-            mla_kv_lens_cpu=None
-            if registry.mla_kv_lens_cpu is None
-            else view(registry.mla_kv_lens_cpu, padded.requests),
-            # specs/sglang/backends/mla.yaml:48
-            mla_block_table=None
-            if registry.mla_block_table is None
-            else view(registry.mla_block_table, padded.requests, config.mla_blocks),
-            # specs/sglang/backends/mla.yaml:51
-            mla_padded_q=None
-            if registry.mla_padded_q is None
-            else view(
-                registry.mla_padded_q,
-                padded.tokens,
-                config.attention_heads,
-                present(config.mla_latent_size),
+            SlotGroup(
+                lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
+                # specs/sglang/slots.yaml:15
+                Slot(
+                    "mrope_positions",
+                    registry.mrope_positions,
+                    source="mrope_positions",
+                    fill=0,
+                    optional=True,
+                ),
             ),
-            # specs/sglang/backends/mla.yaml:54
-            mla_unpadded_output=None
-            if registry.mla_unpadded_output is None
-            else view(
-                registry.mla_unpadded_output,
-                padded.tokens,
-                config.attention_heads,
-                present(config.mla_output_size),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
+                # specs/sglang/slots.yaml:18
+                Slot(
+                    "req_pool_indices", registry.req_pool_indices, source="req_pool_indices", fill=0
+                ),
+                # specs/sglang/slots.yaml:21
+                Slot("seq_lens", registry.seq_lens, source="seq_lens", fill=config.sequence_fill),
+                # specs/sglang/slots.yaml:24
+                Slot(
+                    "seq_lens_cpu",
+                    registry.seq_lens_cpu,
+                    source="seq_lens_cpu",
+                    fill=config.sequence_fill,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:36
+                Slot(
+                    "encoder_lens",
+                    registry.encoder_lens,
+                    source="encoder_lens",
+                    fill=None
+                    if registry.encoder_lens is None
+                    else present(config.max_source_positions),
+                ),
+                # specs/sglang/slots.yaml:40
+                Slot(
+                    "mamba_track_indices",
+                    registry.mamba_track_indices,
+                    source="mamba_track_indices",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:43
+                Slot(
+                    "mamba_track_mask",
+                    registry.mamba_track_mask,
+                    source="mamba_track_mask",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:46
+                Slot(
+                    "ngram_column_starts",
+                    registry.ngram_column_starts,
+                    source="ngram_column_starts",
+                ),
+                # specs/sglang/slots.yaml:49
+                Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
+                # specs/sglang/slots.yaml:52
+                Slot(
+                    "ngram_out_column_starts",
+                    registry.ngram_out_column_starts,
+                    source="ngram_out_column_starts",
+                ),
+                # specs/sglang/slots.yaml:55
+                Slot(
+                    "ngram_out_req_lens", registry.ngram_out_req_lens, source="ngram_out_req_lens"
+                ),
+                # specs/sglang/slots.yaml:58
+                Slot("ngram_skip_update", registry.ngram_skip_update, source="ngram_skip_update"),
+                # specs/sglang/slots.yaml:61
+                Slot(
+                    "canary_request_ids", registry.canary_request_ids, source="request_ids", fill=0
+                ),
+                # specs/sglang/slots.yaml:64
+                Slot(
+                    "canary_bootstrap_rooms",
+                    registry.canary_bootstrap_rooms,
+                    source="bootstrap_rooms",
+                    fill=-1,
+                ),
+                # specs/sglang/backends/flashinfer.yaml:35
+                Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
+                # specs/sglang/backends/hybrid_linear.yaml:8
+                Slot("linear_state_indices", registry.linear_state_indices),
+                # specs/sglang/backends/hybrid_linear.yaml:13
+                Slot("linear_verify_indices", registry.linear_verify_indices),
+                # specs/sglang/backends/mla.yaml:33
+                Slot("mla_kv_lens", registry.mla_kv_lens),
+                # specs/sglang/backends/mla.yaml:40
+                Slot("mla_kv_lens_cpu", registry.mla_kv_lens_cpu),
+                # specs/sglang/backends/page_tables.yaml:28
+                Slot("cache_seqlens", registry.cache_seqlens),
             ),
-            # specs/sglang/backends/page_tables.yaml:20
-            page_table=None
-            if registry.page_table is None
-            else view(registry.page_table, padded.requests, config.table_columns),
-            # specs/sglang/backends/page_tables.yaml:22
-            window_page_table=None
-            if registry.window_page_table is None
-            else view(registry.window_page_table, padded.requests, config.table_columns),
-            # specs/sglang/backends/page_tables.yaml:25
-            encoder_page_table=None
-            if registry.encoder_page_table is None
-            else view(
-                registry.encoder_page_table, padded.requests, present(config.max_source_positions)
+            SlotGroup(
+                lambda extents: (
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                ),
+                # specs/sglang/slots.yaml:74
+                Slot(
+                    "global_num_tokens",
+                    registry.global_num_tokens,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
+                ),
+                # specs/sglang/slots.yaml:77
+                Slot(
+                    "global_num_tokens_for_logprob",
+                    registry.global_num_tokens_for_logprob,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
+                ),
             ),
-            # specs/sglang/backends/page_tables.yaml:28
-            cache_seqlens=None
-            if registry.cache_seqlens is None
-            else view(registry.cache_seqlens, padded.requests),
-            # specs/sglang/backends/page_tables.yaml:30
-            cu_seqlens_q=None
-            if registry.cu_seqlens_q is None
-            else view(registry.cu_seqlens_q, padded.requests + 1),
-            # specs/sglang/backends/page_tables.yaml:33
-            cu_seqlens_k=None
-            if registry.cu_seqlens_k is None
-            else view(registry.cu_seqlens_k, padded.requests + 1),
-            # specs/sglang/backends/page_tables.yaml:35
-            scheduler_metadata=None
-            if registry.scheduler_metadata is None
-            else view(registry.scheduler_metadata, 4 * align_up(padded.requests, 4) + 1),
-            # specs/sglang/backends/page_tables.yaml:38
-            strided_indices=None
-            if registry.strided_indices is None
-            else view(registry.strided_indices, config.context_pages),
-            # specs/sglang/backends/page_tables.yaml:65
-            all_token_page_table=None
-            if registry.all_token_page_table is None
-            else view(registry.all_token_page_table, padded.tokens, config.table_columns),
-            # specs/sglang/backends/triton.yaml:11
-            triton_kv_indptr=None
-            if registry.triton_kv_indptr is None
-            else view(registry.triton_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:14
-            triton_window_kv_indptr=None
-            if registry.triton_window_kv_indptr is None
-            else view(registry.triton_window_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:17
-            triton_qo_indptr=None
-            if registry.triton_qo_indptr is None
-            else view(registry.triton_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:19
-            triton_mask_indptr=None
-            if registry.triton_mask_indptr is None
-            else view(registry.triton_mask_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:27
-            triton_kv_indices=None
-            if registry.triton_kv_indices is None
-            else view(registry.triton_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/triton.yaml:31
-            triton_window_kv_indices=None
-            if registry.triton_window_kv_indices is None
-            else view(registry.triton_window_kv_indices, padded.tokens, config.sliding_window),
-            # specs/sglang/backends/triton.yaml:35
-            triton_window_cache_loc=None
-            if registry.triton_window_cache_loc is None
-            else view(registry.triton_window_cache_loc, padded.tokens),
-            # specs/sglang/backends/triton.yaml:39
-            triton_num_kv_splits=None
-            if registry.triton_num_kv_splits is None
-            else view(registry.triton_num_kv_splits, padded.tokens),
-            # specs/sglang/backends/triton.yaml:59
-            triton_attn_logits=None
-            if registry.triton_attn_logits is None
-            else view(
-                registry.triton_attn_logits,
-                padded.tokens,
-                config.attention_heads,
-                present(config.triton_kv_splits),
-                config.value_head_size,
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.vocab_size),
+                    (extents.padded.tokens, config.vocab_size),
+                ),
+                # specs/sglang/slots.yaml:83
+                Slot("graph_logits", registry.graph_logits),
             ),
-            # specs/sglang/backends/triton.yaml:62
-            triton_attn_lse=None
-            if registry.triton_attn_lse is None
-            else view(
-                registry.triton_attn_lse,
-                padded.tokens,
-                config.attention_heads,
-                present(config.triton_kv_splits),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                    (extents.padded.proxy_tokens, config.hidden_size * config.residual_streams),
+                ),
+                # specs/sglang/slots.yaml:86
+                Slot(
+                    "pipeline_hidden_states",
+                    registry.pipeline_hidden_states,
+                    source="pipeline_hidden_states",
+                    optional=True,
+                ),
             ),
-            input_embeds=live.input_embeds,
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.proxy_tokens, config.hidden_size),
+                    (extents.padded.proxy_tokens, config.hidden_size),
+                ),
+                # specs/sglang/slots.yaml:89
+                Slot(
+                    "pipeline_residual",
+                    registry.pipeline_residual,
+                    source="pipeline_residual",
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: ((1,), (1,)),
+                # specs/sglang/slots.yaml:316
+                Slot(
+                    "num_token_non_padded",
+                    registry.num_token_non_padded,
+                    fill=lambda _, extents: (
+                        max(
+                            0,
+                            min(
+                                extents.rows.tokens
+                                - extents.padded.tokens
+                                // config.attn_tp_size
+                                * config.attn_tp_rank,
+                                extents.padded.tokens // config.attn_tp_size,
+                            ),
+                        )
+                        if config.routes_shares
+                        else extents.rows.tokens
+                    ),
+                    is_number=True,
+                ),
+                # specs/sglang/slots.yaml:326
+                Slot(
+                    "first_num_token_non_padded",
+                    registry.first_num_token_non_padded,
+                    fill=lambda _, extents: min(extents.rows.tokens, extents.padded.split_tokens),
+                    is_number=True,
+                ),
+                # specs/sglang/slots.yaml:329
+                Slot(
+                    "second_num_token_non_padded",
+                    registry.second_num_token_non_padded,
+                    fill=lambda _, extents: max(
+                        extents.rows.tokens - extents.padded.split_tokens, 0
+                    ),
+                    is_number=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, present(config.dsa_columns)),
+                    (extents.padded.tokens, present(config.dsa_columns)),
+                ),
+                # specs/sglang/backends/dsa.yaml:15
+                Slot("dsa_page_table", registry.dsa_page_table),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
+                # specs/sglang/backends/dsa.yaml:20
+                Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:30
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:33
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:37
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:59
+                Slot("flashinfer_mask_indptr", registry.flashinfer_mask_indptr),
+                # specs/sglang/backends/hybrid_linear.yaml:11
+                Slot("linear_query_start", registry.linear_query_start),
+                # specs/sglang/backends/mla.yaml:19
+                Slot("mla_kv_indptr", registry.mla_kv_indptr),
+                # specs/sglang/backends/mla.yaml:22
+                Slot("mla_qo_indptr", registry.mla_qo_indptr),
+                # specs/sglang/backends/mla.yaml:34
+                Slot("mla_kv_indptr_cpu", registry.mla_kv_indptr_cpu),
+                # specs/sglang/backends/mla.yaml:37
+                Slot("mla_qo_indptr_cpu", registry.mla_qo_indptr_cpu),
+                # specs/sglang/backends/page_tables.yaml:30
+                Slot("cu_seqlens_q", registry.cu_seqlens_q),
+                # specs/sglang/backends/page_tables.yaml:33
+                Slot("cu_seqlens_k", registry.cu_seqlens_k),
+                # specs/sglang/backends/triton.yaml:11
+                Slot("triton_kv_indptr", registry.triton_kv_indptr),
+                # specs/sglang/backends/triton.yaml:14
+                Slot("triton_window_kv_indptr", registry.triton_window_kv_indptr),
+                # specs/sglang/backends/triton.yaml:17
+                Slot("triton_qo_indptr", registry.triton_qo_indptr),
+                # specs/sglang/backends/triton.yaml:19
+                Slot("triton_mask_indptr", registry.triton_mask_indptr),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, present(config.dsa_index_topk)),
+                    (extents.padded.requests, present(config.dsa_index_topk)),
+                ),
+                # specs/sglang/backends/dsa.yaml:23
+                Slot("dsa_kv_indices", registry.dsa_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.sequence_limit),
+                    (extents.padded.requests, config.sequence_limit),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:49
+                Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
+                # specs/sglang/backends/flashinfer.yaml:52
+                Slot("flashinfer_second_kv_indices", registry.flashinfer_second_kv_indices),
+                # specs/sglang/backends/mla.yaml:30
+                Slot("mla_kv_indices", registry.mla_kv_indices),
+                # specs/sglang/backends/triton.yaml:27
+                Slot("triton_kv_indices", registry.triton_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.context_length),
+                    (extents.padded.tokens, config.context_length),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:62
+                Slot("flashinfer_custom_mask", registry.flashinfer_custom_mask),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.mla_blocks),
+                    (extents.padded.requests, config.mla_blocks),
+                ),
+                # specs/sglang/backends/mla.yaml:48
+                Slot("mla_block_table", registry.mla_block_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.mla_latent_size)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.mla_latent_size),
+                    ),
+                ),
+                # specs/sglang/backends/mla.yaml:51
+                Slot("mla_padded_q", registry.mla_padded_q),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.mla_output_size)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.mla_output_size),
+                    ),
+                ),
+                # specs/sglang/backends/mla.yaml:54
+                Slot("mla_unpadded_output", registry.mla_unpadded_output),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.table_columns),
+                    (extents.padded.requests, config.table_columns),
+                ),
+                # specs/sglang/backends/page_tables.yaml:20
+                Slot("page_table", registry.page_table),
+                # specs/sglang/backends/page_tables.yaml:22
+                Slot("window_page_table", registry.window_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, present(config.max_source_positions)),
+                    (extents.padded.requests, present(config.max_source_positions)),
+                ),
+                # specs/sglang/backends/page_tables.yaml:25
+                Slot("encoder_page_table", registry.encoder_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (4 * align_up(extents.rows.requests, 4) + 1,),
+                    (4 * align_up(extents.padded.requests, 4) + 1,),
+                ),
+                # specs/sglang/backends/page_tables.yaml:35
+                Slot("scheduler_metadata", registry.scheduler_metadata),
+            ),
+            SlotGroup(
+                lambda extents: ((config.context_pages,), (config.context_pages,)),
+                # specs/sglang/backends/page_tables.yaml:38
+                Slot("strided_indices", registry.strided_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.table_columns),
+                    (extents.padded.tokens, config.table_columns),
+                ),
+                # specs/sglang/backends/page_tables.yaml:65
+                Slot("all_token_page_table", registry.all_token_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.sliding_window),
+                    (extents.padded.tokens, config.sliding_window),
+                ),
+                # specs/sglang/backends/triton.yaml:31
+                Slot("triton_window_kv_indices", registry.triton_window_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                ),
+                # specs/sglang/backends/triton.yaml:59
+                Slot("triton_attn_logits", registry.triton_attn_logits),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.triton_kv_splits)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                    ),
+                ),
+                # specs/sglang/backends/triton.yaml:62
+                Slot("triton_attn_lse", registry.triton_attn_lse),
+            ),
         )
-        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_lengthening(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
@@ -6015,489 +5946,473 @@ class DecodeGraphTargetRunner:
         if self.debug.values:
             self._check_values_idling(live, mode)
 
-    def _plan_idling(self, live: LiveBatch, extents: Extents) -> LoadPlan[DecodeGraphTargetBatch]:
+    def _slots_idling(self) -> SlotTable[LiveBatch, Extents]:
         """The slots of idle."""
         config = self.config
-        rows, padded = extents.rows, extents.padded
         registry = self.registry
-        view = self._views.of
-        steps = LoadSteps()
-        batch = DecodeGraphTargetBatch(
-            mode=live.mode,
-            live=rows,
-            padded=padded,
-            # specs/sglang/backends/flashinfer.yaml:87
-            flashinfer_graph_workspace=None
-            if registry.flashinfer_graph_workspace is None
-            else view(
-                registry.flashinfer_graph_workspace,
-                config.flashinfer_workspace_bytes
-                if config.enable_deterministic_inference
-                else max(
-                    config.flashinfer_split_blocks,
-                    cdiv(padded.tokens * (config.attention_heads // config.key_heads), 128)
-                    + (padded.requests - 1),
-                )
-                * config.flashinfer_block_bytes,
-            ),
-            # specs/sglang/backends/mla.yaml:72
-            mla_workspace=None
-            if registry.mla_workspace is None
-            else view(
-                registry.mla_workspace,
-                2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),
-            ),
-            # specs/sglang/backends/prepared.yaml:3
-            graph_input_embeds=None
-            if registry.graph_input_embeds is None
-            else view(registry.graph_input_embeds, padded.tokens, config.hidden_size),
-            # specs/sglang/slots.yaml:3
-            input_ids=steps.copy_present(
-                view(registry.input_ids, padded.tokens),
-                "input_ids",
-                live.input_ids,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:6
-            positions=steps.copy(
-                view(registry.positions, padded.tokens),
-                "positions",
-                live.positions,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:9
-            out_cache_loc=steps.copy_present(
-                view(registry.out_cache_loc, padded.tokens),
-                "out_cache_loc",
-                live.out_cache_loc,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:15
-            mrope_positions=steps.copy_present(
-                view(registry.mrope_positions, 3, padded.tokens),
-                "mrope_positions",
-                live.mrope_positions,
-                (3, rows.tokens),
-                0,
-            ),
-            # specs/sglang/slots.yaml:18
-            req_pool_indices=steps.copy(
-                view(registry.req_pool_indices, padded.requests),
-                "req_pool_indices",
-                live.req_pool_indices,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:21
-            seq_lens=steps.copy(
-                view(registry.seq_lens, padded.requests),
-                "seq_lens",
-                live.seq_lens,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:24
-            seq_lens_cpu=steps.copy_present(
-                view(registry.seq_lens_cpu, padded.requests),
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:36
-            encoder_lens=None
-            if registry.encoder_lens is None
-            else steps.copy(
-                view(registry.encoder_lens, padded.requests),
-                "encoder_lens",
-                live.encoder_lens,
-                (rows.requests,),
-                present(config.max_source_positions),
-            ),
-            # specs/sglang/slots.yaml:40
-            mamba_track_indices=None
-            if registry.mamba_track_indices is None
-            else steps.copy_present(
-                view(registry.mamba_track_indices, padded.requests),
-                "mamba_track_indices",
-                live.mamba_track_indices,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:43
-            mamba_track_mask=None
-            if registry.mamba_track_mask is None
-            else steps.copy_present(
-                view(registry.mamba_track_mask, padded.requests),
-                "mamba_track_mask",
-                live.mamba_track_mask,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:46
-            ngram_column_starts=None
-            if registry.ngram_column_starts is None
-            else steps.copy(
-                view(registry.ngram_column_starts, padded.requests),
-                "ngram_column_starts",
-                live.ngram_column_starts,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:49
-            ngram_req_lens=None
-            if registry.ngram_req_lens is None
-            else steps.copy(
-                view(registry.ngram_req_lens, padded.requests),
-                "ngram_req_lens",
-                live.ngram_req_lens,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:52
-            ngram_out_column_starts=None
-            if registry.ngram_out_column_starts is None
-            else steps.copy(
-                view(registry.ngram_out_column_starts, padded.requests),
-                "ngram_out_column_starts",
-                live.ngram_out_column_starts,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:55
-            ngram_out_req_lens=None
-            if registry.ngram_out_req_lens is None
-            else steps.copy(
-                view(registry.ngram_out_req_lens, padded.requests),
-                "ngram_out_req_lens",
-                live.ngram_out_req_lens,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:58
-            ngram_skip_update=None
-            if registry.ngram_skip_update is None
-            else steps.copy(
-                view(registry.ngram_skip_update, padded.requests),
-                "ngram_skip_update",
-                live.ngram_skip_update,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:61
-            canary_request_ids=None
-            if registry.canary_request_ids is None
-            else steps.copy(
-                view(registry.canary_request_ids, padded.requests),
-                "request_ids",
-                live.request_ids,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:64
-            canary_bootstrap_rooms=None
-            if registry.canary_bootstrap_rooms is None
-            else steps.copy(
-                view(registry.canary_bootstrap_rooms, padded.requests),
-                "bootstrap_rooms",
-                live.bootstrap_rooms,
-                (rows.requests,),
-                -1,
-            ),
-            # specs/sglang/slots.yaml:67
-            dllm_input_state=None
-            if registry.dllm_input_state is None
-            else steps.copy_present(
-                view(registry.dllm_input_state, padded.tokens, config.hidden_size),
-                "dllm_input_state",
-                live.dllm_input_state,
-                (rows.tokens, config.hidden_size),
-                0,
-            ),
-            # specs/sglang/slots.yaml:70
-            aux_hidden_states=None
-            if registry.aux_hidden_states is None
-            else view(registry.aux_hidden_states, padded.tokens, present(config.draft_input_size)),
-            # specs/sglang/slots.yaml:74
-            global_num_tokens=steps.compute(
-                view(
-                    registry.global_num_tokens,
-                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
-                ),
-                padded.tokens,
-            ),
-            # specs/sglang/slots.yaml:77
-            global_num_tokens_for_logprob=steps.compute(
-                view(
-                    registry.global_num_tokens_for_logprob,
-                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
-                ),
-                padded.tokens,
-            ),
-            # specs/sglang/slots.yaml:83
-            graph_logits=None
-            if registry.graph_logits is None
-            else view(registry.graph_logits, padded.tokens, config.vocab_size),
-            # specs/sglang/slots.yaml:86
-            pipeline_hidden_states=None
-            if registry.pipeline_hidden_states is None
-            else steps.copy_present(
-                view(
-                    registry.pipeline_hidden_states,
-                    padded.proxy_tokens,
-                    config.hidden_size * config.residual_streams,
-                ),
-                "pipeline_hidden_states",
-                live.pipeline_hidden_states,
-                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
-            ),
-            # specs/sglang/slots.yaml:89
-            pipeline_residual=None
-            if registry.pipeline_residual is None
-            else steps.copy_present(
-                view(registry.pipeline_residual, padded.proxy_tokens, config.hidden_size),
-                "pipeline_residual",
-                live.pipeline_residual,
-                (rows.proxy_tokens, config.hidden_size),
-            ),
-            # specs/sglang/slots.yaml:316
-            num_token_non_padded=None
-            if registry.num_token_non_padded is None
-            else steps.compute(
-                view(registry.num_token_non_padded, 1),
-                max(
-                    0,
-                    min(
-                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                        padded.tokens // config.attn_tp_size,
+        return SlotTable(
+            SlotGroup(
+                lambda extents: (
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            config.flashinfer_split_blocks,
+                            cdiv(
+                                extents.rows.tokens * (config.attention_heads // config.key_heads),
+                                128,
+                            )
+                            + (extents.rows.requests - 1),
+                        )
+                        * config.flashinfer_block_bytes,
                     ),
-                )
-                if config.routes_shares
-                else rows.tokens,
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            config.flashinfer_split_blocks,
+                            cdiv(
+                                extents.padded.tokens
+                                * (config.attention_heads // config.key_heads),
+                                128,
+                            )
+                            + (extents.padded.requests - 1),
+                        )
+                        * config.flashinfer_block_bytes,
+                    ),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:87
+                Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
             ),
-            # specs/sglang/slots.yaml:326
-            first_num_token_non_padded=None
-            if registry.first_num_token_non_padded is None
-            else steps.compute(
-                view(registry.first_num_token_non_padded, 1), min(rows.tokens, padded.split_tokens)
+            SlotGroup(
+                lambda extents: (
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                ),
+                # specs/sglang/backends/mla.yaml:72
+                Slot("mla_workspace", registry.mla_workspace),
             ),
-            # specs/sglang/slots.yaml:329
-            second_num_token_non_padded=None
-            if registry.second_num_token_non_padded is None
-            else steps.compute(
-                view(registry.second_num_token_non_padded, 1),
-                max(rows.tokens - padded.split_tokens, 0),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.hidden_size),
+                    (extents.padded.tokens, config.hidden_size),
+                ),
+                # specs/sglang/backends/prepared.yaml:3
+                Slot("graph_input_embeds", registry.graph_input_embeds),
+                # specs/sglang/slots.yaml:67
+                Slot(
+                    "dllm_input_state",
+                    registry.dllm_input_state,
+                    source="dllm_input_state",
+                    fill=0,
+                    optional=True,
+                ),
             ),
-            # specs/sglang/backends/dsa.yaml:15
-            dsa_page_table=None
-            if registry.dsa_page_table is None
-            else view(registry.dsa_page_table, padded.tokens, present(config.dsa_columns)),
-            # specs/sglang/backends/dsa.yaml:18
-            dsa_cache_seqlens=None
-            if registry.dsa_cache_seqlens is None
-            else view(registry.dsa_cache_seqlens, padded.tokens),
-            # specs/sglang/backends/dsa.yaml:20
-            dsa_kv_indptr=None
-            if registry.dsa_kv_indptr is None
-            else view(registry.dsa_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/dsa.yaml:23
-            dsa_kv_indices=None
-            if registry.dsa_kv_indices is None
-            else view(registry.dsa_kv_indices, padded.requests, present(config.dsa_index_topk)),
-            # specs/sglang/backends/flashinfer.yaml:30
-            flashinfer_kv_indptr=None
-            if registry.flashinfer_kv_indptr is None
-            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:33
-            flashinfer_qo_indptr=None
-            if registry.flashinfer_qo_indptr is None
-            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:35
-            flashinfer_last_page_len=None
-            if registry.flashinfer_last_page_len is None
-            else view(registry.flashinfer_last_page_len, padded.requests),
-            # specs/sglang/backends/flashinfer.yaml:37
-            flashinfer_second_kv_indptr=None
-            if registry.flashinfer_second_kv_indptr is None
-            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:40
-            flashinfer_second_qo_indptr=None
-            if registry.flashinfer_second_qo_indptr is None
-            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:49
-            flashinfer_kv_indices=None
-            if registry.flashinfer_kv_indices is None
-            else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/flashinfer.yaml:52
-            flashinfer_second_kv_indices=None
-            if registry.flashinfer_second_kv_indices is None
-            else view(
-                registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
+            SlotGroup(
+                lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
+                # specs/sglang/slots.yaml:3
+                Slot("input_ids", registry.input_ids, source="input_ids", fill=0, optional=True),
+                # specs/sglang/slots.yaml:6
+                Slot("positions", registry.positions, source="positions", fill=0),
+                # specs/sglang/slots.yaml:9
+                Slot(
+                    "out_cache_loc",
+                    registry.out_cache_loc,
+                    source="out_cache_loc",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/backends/dsa.yaml:18
+                Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
+                # specs/sglang/backends/flashinfer.yaml:55
+                Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
+                # specs/sglang/backends/triton.yaml:35
+                Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
+                # specs/sglang/backends/triton.yaml:39
+                Slot("triton_num_kv_splits", registry.triton_num_kv_splits),
             ),
-            # specs/sglang/backends/flashinfer.yaml:55
-            flashinfer_window_cache_loc=None
-            if registry.flashinfer_window_cache_loc is None
-            else view(registry.flashinfer_window_cache_loc, padded.tokens),
-            # specs/sglang/backends/flashinfer.yaml:59
-            flashinfer_mask_indptr=None
-            if registry.flashinfer_mask_indptr is None
-            else view(registry.flashinfer_mask_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:62
-            flashinfer_custom_mask=None
-            if registry.flashinfer_custom_mask is None
-            else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
-            # specs/sglang/backends/hybrid_linear.yaml:8
-            linear_state_indices=None
-            if registry.linear_state_indices is None
-            else view(registry.linear_state_indices, padded.requests),
-            # specs/sglang/backends/hybrid_linear.yaml:11
-            linear_query_start=None
-            if registry.linear_query_start is None
-            else view(registry.linear_query_start, padded.requests + 1),
-            # specs/sglang/backends/hybrid_linear.yaml:13
-            linear_verify_indices=None
-            if registry.linear_verify_indices is None
-            else view(registry.linear_verify_indices, padded.requests),
-            # specs/sglang/backends/mla.yaml:19
-            mla_kv_indptr=None
-            if registry.mla_kv_indptr is None
-            else view(registry.mla_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:22
-            mla_qo_indptr=None
-            if registry.mla_qo_indptr is None
-            else view(registry.mla_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:30
-            mla_kv_indices=None
-            if registry.mla_kv_indices is None
-            else view(registry.mla_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/mla.yaml:33
-            mla_kv_lens=None
-            if registry.mla_kv_lens is None
-            else view(registry.mla_kv_lens, padded.requests),
-            # specs/sglang/backends/mla.yaml:34
-            mla_kv_indptr_cpu=None
-            if registry.mla_kv_indptr_cpu is None
-            else view(registry.mla_kv_indptr_cpu, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:37
-            mla_qo_indptr_cpu=None
-            if registry.mla_qo_indptr_cpu is None
-            else view(registry.mla_qo_indptr_cpu, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:40
-            mla_kv_lens_cpu=None
-            if registry.mla_kv_lens_cpu is None
-            else view(registry.mla_kv_lens_cpu, padded.requests),
-            # specs/sglang/backends/mla.yaml:48
-            mla_block_table=None
-            if registry.mla_block_table is None
-            else view(registry.mla_block_table, padded.requests, config.mla_blocks),
-            # specs/sglang/backends/mla.yaml:51
-            mla_padded_q=None
-            if registry.mla_padded_q is None
-            else view(
-                registry.mla_padded_q,
-                padded.tokens,
-                config.attention_heads,
-                present(config.mla_latent_size),
+            SlotGroup(
+                lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
+                # specs/sglang/slots.yaml:15
+                Slot(
+                    "mrope_positions",
+                    registry.mrope_positions,
+                    source="mrope_positions",
+                    fill=0,
+                    optional=True,
+                ),
             ),
-            # specs/sglang/backends/mla.yaml:54
-            mla_unpadded_output=None
-            if registry.mla_unpadded_output is None
-            else view(
-                registry.mla_unpadded_output,
-                padded.tokens,
-                config.attention_heads,
-                present(config.mla_output_size),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
+                # specs/sglang/slots.yaml:18
+                Slot(
+                    "req_pool_indices", registry.req_pool_indices, source="req_pool_indices", fill=0
+                ),
+                # specs/sglang/slots.yaml:21
+                Slot("seq_lens", registry.seq_lens, source="seq_lens", fill=config.sequence_fill),
+                # specs/sglang/slots.yaml:24
+                Slot(
+                    "seq_lens_cpu",
+                    registry.seq_lens_cpu,
+                    source="seq_lens_cpu",
+                    fill=config.sequence_fill,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:36
+                Slot(
+                    "encoder_lens",
+                    registry.encoder_lens,
+                    source="encoder_lens",
+                    fill=None
+                    if registry.encoder_lens is None
+                    else present(config.max_source_positions),
+                ),
+                # specs/sglang/slots.yaml:40
+                Slot(
+                    "mamba_track_indices",
+                    registry.mamba_track_indices,
+                    source="mamba_track_indices",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:43
+                Slot(
+                    "mamba_track_mask",
+                    registry.mamba_track_mask,
+                    source="mamba_track_mask",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:46
+                Slot(
+                    "ngram_column_starts",
+                    registry.ngram_column_starts,
+                    source="ngram_column_starts",
+                ),
+                # specs/sglang/slots.yaml:49
+                Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
+                # specs/sglang/slots.yaml:52
+                Slot(
+                    "ngram_out_column_starts",
+                    registry.ngram_out_column_starts,
+                    source="ngram_out_column_starts",
+                ),
+                # specs/sglang/slots.yaml:55
+                Slot(
+                    "ngram_out_req_lens", registry.ngram_out_req_lens, source="ngram_out_req_lens"
+                ),
+                # specs/sglang/slots.yaml:58
+                Slot("ngram_skip_update", registry.ngram_skip_update, source="ngram_skip_update"),
+                # specs/sglang/slots.yaml:61
+                Slot(
+                    "canary_request_ids", registry.canary_request_ids, source="request_ids", fill=0
+                ),
+                # specs/sglang/slots.yaml:64
+                Slot(
+                    "canary_bootstrap_rooms",
+                    registry.canary_bootstrap_rooms,
+                    source="bootstrap_rooms",
+                    fill=-1,
+                ),
+                # specs/sglang/backends/flashinfer.yaml:35
+                Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
+                # specs/sglang/backends/hybrid_linear.yaml:8
+                Slot("linear_state_indices", registry.linear_state_indices),
+                # specs/sglang/backends/hybrid_linear.yaml:13
+                Slot("linear_verify_indices", registry.linear_verify_indices),
+                # specs/sglang/backends/mla.yaml:33
+                Slot("mla_kv_lens", registry.mla_kv_lens),
+                # specs/sglang/backends/mla.yaml:40
+                Slot("mla_kv_lens_cpu", registry.mla_kv_lens_cpu),
+                # specs/sglang/backends/page_tables.yaml:28
+                Slot("cache_seqlens", registry.cache_seqlens),
             ),
-            # specs/sglang/backends/page_tables.yaml:20
-            page_table=None
-            if registry.page_table is None
-            else view(registry.page_table, padded.requests, config.table_columns),
-            # specs/sglang/backends/page_tables.yaml:22
-            window_page_table=None
-            if registry.window_page_table is None
-            else view(registry.window_page_table, padded.requests, config.table_columns),
-            # specs/sglang/backends/page_tables.yaml:25
-            encoder_page_table=None
-            if registry.encoder_page_table is None
-            else view(
-                registry.encoder_page_table, padded.requests, present(config.max_source_positions)
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, present(config.draft_input_size)),
+                    (extents.padded.tokens, present(config.draft_input_size)),
+                ),
+                # specs/sglang/slots.yaml:70
+                Slot("aux_hidden_states", registry.aux_hidden_states),
             ),
-            # specs/sglang/backends/page_tables.yaml:28
-            cache_seqlens=None
-            if registry.cache_seqlens is None
-            else view(registry.cache_seqlens, padded.requests),
-            # specs/sglang/backends/page_tables.yaml:30
-            cu_seqlens_q=None
-            if registry.cu_seqlens_q is None
-            else view(registry.cu_seqlens_q, padded.requests + 1),
-            # specs/sglang/backends/page_tables.yaml:33
-            cu_seqlens_k=None
-            if registry.cu_seqlens_k is None
-            else view(registry.cu_seqlens_k, padded.requests + 1),
-            # specs/sglang/backends/page_tables.yaml:35
-            scheduler_metadata=None
-            if registry.scheduler_metadata is None
-            else view(registry.scheduler_metadata, 4 * align_up(padded.requests, 4) + 1),
-            # specs/sglang/backends/page_tables.yaml:38
-            strided_indices=None
-            if registry.strided_indices is None
-            else view(registry.strided_indices, config.context_pages),
-            # specs/sglang/backends/page_tables.yaml:65
-            all_token_page_table=None
-            if registry.all_token_page_table is None
-            else view(registry.all_token_page_table, padded.tokens, config.table_columns),
-            # specs/sglang/backends/triton.yaml:11
-            triton_kv_indptr=None
-            if registry.triton_kv_indptr is None
-            else view(registry.triton_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:14
-            triton_window_kv_indptr=None
-            if registry.triton_window_kv_indptr is None
-            else view(registry.triton_window_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:17
-            triton_qo_indptr=None
-            if registry.triton_qo_indptr is None
-            else view(registry.triton_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:19
-            triton_mask_indptr=None
-            if registry.triton_mask_indptr is None
-            else view(registry.triton_mask_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:27
-            triton_kv_indices=None
-            if registry.triton_kv_indices is None
-            else view(registry.triton_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/triton.yaml:31
-            triton_window_kv_indices=None
-            if registry.triton_window_kv_indices is None
-            else view(registry.triton_window_kv_indices, padded.tokens, config.sliding_window),
-            # specs/sglang/backends/triton.yaml:35
-            triton_window_cache_loc=None
-            if registry.triton_window_cache_loc is None
-            else view(registry.triton_window_cache_loc, padded.tokens),
-            # specs/sglang/backends/triton.yaml:39
-            triton_num_kv_splits=None
-            if registry.triton_num_kv_splits is None
-            else view(registry.triton_num_kv_splits, padded.tokens),
-            # specs/sglang/backends/triton.yaml:59
-            triton_attn_logits=None
-            if registry.triton_attn_logits is None
-            else view(
-                registry.triton_attn_logits,
-                padded.tokens,
-                config.attention_heads,
-                present(config.triton_kv_splits),
-                config.value_head_size,
+            SlotGroup(
+                lambda extents: (
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                ),
+                # specs/sglang/slots.yaml:74
+                Slot(
+                    "global_num_tokens",
+                    registry.global_num_tokens,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
+                ),
+                # specs/sglang/slots.yaml:77
+                Slot(
+                    "global_num_tokens_for_logprob",
+                    registry.global_num_tokens_for_logprob,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
+                ),
             ),
-            # specs/sglang/backends/triton.yaml:62
-            triton_attn_lse=None
-            if registry.triton_attn_lse is None
-            else view(
-                registry.triton_attn_lse,
-                padded.tokens,
-                config.attention_heads,
-                present(config.triton_kv_splits),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.vocab_size),
+                    (extents.padded.tokens, config.vocab_size),
+                ),
+                # specs/sglang/slots.yaml:83
+                Slot("graph_logits", registry.graph_logits),
             ),
-            input_embeds=live.input_embeds,
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                    (extents.padded.proxy_tokens, config.hidden_size * config.residual_streams),
+                ),
+                # specs/sglang/slots.yaml:86
+                Slot(
+                    "pipeline_hidden_states",
+                    registry.pipeline_hidden_states,
+                    source="pipeline_hidden_states",
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.proxy_tokens, config.hidden_size),
+                    (extents.padded.proxy_tokens, config.hidden_size),
+                ),
+                # specs/sglang/slots.yaml:89
+                Slot(
+                    "pipeline_residual",
+                    registry.pipeline_residual,
+                    source="pipeline_residual",
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: ((1,), (1,)),
+                # specs/sglang/slots.yaml:316
+                Slot(
+                    "num_token_non_padded",
+                    registry.num_token_non_padded,
+                    fill=lambda _, extents: (
+                        max(
+                            0,
+                            min(
+                                extents.rows.tokens
+                                - extents.padded.tokens
+                                // config.attn_tp_size
+                                * config.attn_tp_rank,
+                                extents.padded.tokens // config.attn_tp_size,
+                            ),
+                        )
+                        if config.routes_shares
+                        else extents.rows.tokens
+                    ),
+                    is_number=True,
+                ),
+                # specs/sglang/slots.yaml:326
+                Slot(
+                    "first_num_token_non_padded",
+                    registry.first_num_token_non_padded,
+                    fill=lambda _, extents: min(extents.rows.tokens, extents.padded.split_tokens),
+                    is_number=True,
+                ),
+                # specs/sglang/slots.yaml:329
+                Slot(
+                    "second_num_token_non_padded",
+                    registry.second_num_token_non_padded,
+                    fill=lambda _, extents: max(
+                        extents.rows.tokens - extents.padded.split_tokens, 0
+                    ),
+                    is_number=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, present(config.dsa_columns)),
+                    (extents.padded.tokens, present(config.dsa_columns)),
+                ),
+                # specs/sglang/backends/dsa.yaml:15
+                Slot("dsa_page_table", registry.dsa_page_table),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
+                # specs/sglang/backends/dsa.yaml:20
+                Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:30
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:33
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:37
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:59
+                Slot("flashinfer_mask_indptr", registry.flashinfer_mask_indptr),
+                # specs/sglang/backends/hybrid_linear.yaml:11
+                Slot("linear_query_start", registry.linear_query_start),
+                # specs/sglang/backends/mla.yaml:19
+                Slot("mla_kv_indptr", registry.mla_kv_indptr),
+                # specs/sglang/backends/mla.yaml:22
+                Slot("mla_qo_indptr", registry.mla_qo_indptr),
+                # specs/sglang/backends/mla.yaml:34
+                Slot("mla_kv_indptr_cpu", registry.mla_kv_indptr_cpu),
+                # specs/sglang/backends/mla.yaml:37
+                Slot("mla_qo_indptr_cpu", registry.mla_qo_indptr_cpu),
+                # specs/sglang/backends/page_tables.yaml:30
+                Slot("cu_seqlens_q", registry.cu_seqlens_q),
+                # specs/sglang/backends/page_tables.yaml:33
+                Slot("cu_seqlens_k", registry.cu_seqlens_k),
+                # specs/sglang/backends/triton.yaml:11
+                Slot("triton_kv_indptr", registry.triton_kv_indptr),
+                # specs/sglang/backends/triton.yaml:14
+                Slot("triton_window_kv_indptr", registry.triton_window_kv_indptr),
+                # specs/sglang/backends/triton.yaml:17
+                Slot("triton_qo_indptr", registry.triton_qo_indptr),
+                # specs/sglang/backends/triton.yaml:19
+                Slot("triton_mask_indptr", registry.triton_mask_indptr),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, present(config.dsa_index_topk)),
+                    (extents.padded.requests, present(config.dsa_index_topk)),
+                ),
+                # specs/sglang/backends/dsa.yaml:23
+                Slot("dsa_kv_indices", registry.dsa_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.sequence_limit),
+                    (extents.padded.requests, config.sequence_limit),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:49
+                Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
+                # specs/sglang/backends/flashinfer.yaml:52
+                Slot("flashinfer_second_kv_indices", registry.flashinfer_second_kv_indices),
+                # specs/sglang/backends/mla.yaml:30
+                Slot("mla_kv_indices", registry.mla_kv_indices),
+                # specs/sglang/backends/triton.yaml:27
+                Slot("triton_kv_indices", registry.triton_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.context_length),
+                    (extents.padded.tokens, config.context_length),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:62
+                Slot("flashinfer_custom_mask", registry.flashinfer_custom_mask),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.mla_blocks),
+                    (extents.padded.requests, config.mla_blocks),
+                ),
+                # specs/sglang/backends/mla.yaml:48
+                Slot("mla_block_table", registry.mla_block_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.mla_latent_size)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.mla_latent_size),
+                    ),
+                ),
+                # specs/sglang/backends/mla.yaml:51
+                Slot("mla_padded_q", registry.mla_padded_q),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.mla_output_size)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.mla_output_size),
+                    ),
+                ),
+                # specs/sglang/backends/mla.yaml:54
+                Slot("mla_unpadded_output", registry.mla_unpadded_output),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.table_columns),
+                    (extents.padded.requests, config.table_columns),
+                ),
+                # specs/sglang/backends/page_tables.yaml:20
+                Slot("page_table", registry.page_table),
+                # specs/sglang/backends/page_tables.yaml:22
+                Slot("window_page_table", registry.window_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, present(config.max_source_positions)),
+                    (extents.padded.requests, present(config.max_source_positions)),
+                ),
+                # specs/sglang/backends/page_tables.yaml:25
+                Slot("encoder_page_table", registry.encoder_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (4 * align_up(extents.rows.requests, 4) + 1,),
+                    (4 * align_up(extents.padded.requests, 4) + 1,),
+                ),
+                # specs/sglang/backends/page_tables.yaml:35
+                Slot("scheduler_metadata", registry.scheduler_metadata),
+            ),
+            SlotGroup(
+                lambda extents: ((config.context_pages,), (config.context_pages,)),
+                # specs/sglang/backends/page_tables.yaml:38
+                Slot("strided_indices", registry.strided_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.table_columns),
+                    (extents.padded.tokens, config.table_columns),
+                ),
+                # specs/sglang/backends/page_tables.yaml:65
+                Slot("all_token_page_table", registry.all_token_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.sliding_window),
+                    (extents.padded.tokens, config.sliding_window),
+                ),
+                # specs/sglang/backends/triton.yaml:31
+                Slot("triton_window_kv_indices", registry.triton_window_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                ),
+                # specs/sglang/backends/triton.yaml:59
+                Slot("triton_attn_logits", registry.triton_attn_logits),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.triton_kv_splits)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                    ),
+                ),
+                # specs/sglang/backends/triton.yaml:62
+                Slot("triton_attn_lse", registry.triton_attn_lse),
+            ),
         )
-        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_idling(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
@@ -7057,524 +6972,510 @@ class DecodeGraphTargetRunner:
         if self.debug.values:
             self._check_values_target_verify(live, mode)
 
-    def _plan_target_verify(
-        self, live: LiveBatch, extents: Extents
-    ) -> LoadPlan[DecodeGraphTargetBatch]:
+    def _slots_target_verify(self) -> SlotTable[LiveBatch, Extents]:
         """The slots of target_verify."""
         config = self.config
-        rows, padded = extents.rows, extents.padded
         registry = self.registry
-        view = self._views.of
-        steps = LoadSteps()
-        batch = DecodeGraphTargetBatch(
-            mode=live.mode,
-            live=rows,
-            padded=padded,
-            # specs/sglang/backends/flashinfer.yaml:87
-            flashinfer_graph_workspace=None
-            if registry.flashinfer_graph_workspace is None
-            else view(
-                registry.flashinfer_graph_workspace,
-                config.flashinfer_workspace_bytes
-                if config.enable_deterministic_inference
-                else max(
-                    config.flashinfer_split_blocks,
-                    cdiv(padded.tokens * (config.attention_heads // config.key_heads), 128)
-                    + (padded.requests - 1),
-                )
-                * config.flashinfer_block_bytes,
-            ),
-            # specs/sglang/backends/mla.yaml:72
-            mla_workspace=None
-            if registry.mla_workspace is None
-            else view(
-                registry.mla_workspace,
-                2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),
-            ),
-            # specs/sglang/backends/prepared.yaml:3
-            graph_input_embeds=None
-            if registry.graph_input_embeds is None
-            else view(registry.graph_input_embeds, padded.tokens, config.hidden_size),
-            # specs/sglang/backends/sequences.yaml:31
-            verify_mask=None
-            if registry.verify_mask is None
-            else view(
-                registry.verify_mask, padded.requests * config.target_width * config.mask_width
-            ),
-            # specs/sglang/slots.yaml:3
-            input_ids=steps.copy_present(
-                view(registry.input_ids, padded.tokens),
-                "input_ids",
-                live.input_ids,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:6
-            positions=steps.copy(
-                view(registry.positions, padded.tokens),
-                "positions",
-                live.positions,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:9
-            out_cache_loc=steps.copy_present(
-                view(registry.out_cache_loc, padded.tokens),
-                "out_cache_loc",
-                live.out_cache_loc,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:15
-            mrope_positions=steps.copy_present(
-                view(registry.mrope_positions, 3, padded.tokens),
-                "mrope_positions",
-                live.mrope_positions,
-                (3, rows.tokens),
-                0,
-            ),
-            # specs/sglang/slots.yaml:18
-            req_pool_indices=steps.copy(
-                view(registry.req_pool_indices, padded.requests),
-                "req_pool_indices",
-                live.req_pool_indices,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:21
-            seq_lens=steps.copy(
-                view(registry.seq_lens, padded.requests),
-                "seq_lens",
-                live.seq_lens,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:24
-            seq_lens_cpu=steps.copy_present(
-                view(registry.seq_lens_cpu, padded.requests),
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:36
-            encoder_lens=None
-            if registry.encoder_lens is None
-            else steps.copy(
-                view(registry.encoder_lens, padded.requests),
-                "encoder_lens",
-                live.encoder_lens,
-                (rows.requests,),
-                present(config.max_source_positions),
-            ),
-            # specs/sglang/slots.yaml:40
-            mamba_track_indices=None
-            if registry.mamba_track_indices is None
-            else steps.copy_present(
-                view(registry.mamba_track_indices, padded.requests),
-                "mamba_track_indices",
-                live.mamba_track_indices,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:43
-            mamba_track_mask=None
-            if registry.mamba_track_mask is None
-            else steps.copy_present(
-                view(registry.mamba_track_mask, padded.requests),
-                "mamba_track_mask",
-                live.mamba_track_mask,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:46
-            ngram_column_starts=None
-            if registry.ngram_column_starts is None
-            else steps.copy(
-                view(registry.ngram_column_starts, padded.requests),
-                "ngram_column_starts",
-                live.ngram_column_starts,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:49
-            ngram_req_lens=None
-            if registry.ngram_req_lens is None
-            else steps.copy(
-                view(registry.ngram_req_lens, padded.requests),
-                "ngram_req_lens",
-                live.ngram_req_lens,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:52
-            ngram_out_column_starts=None
-            if registry.ngram_out_column_starts is None
-            else steps.copy(
-                view(registry.ngram_out_column_starts, padded.requests),
-                "ngram_out_column_starts",
-                live.ngram_out_column_starts,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:55
-            ngram_out_req_lens=None
-            if registry.ngram_out_req_lens is None
-            else steps.copy(
-                view(registry.ngram_out_req_lens, padded.requests),
-                "ngram_out_req_lens",
-                live.ngram_out_req_lens,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:58
-            ngram_skip_update=None
-            if registry.ngram_skip_update is None
-            else steps.copy(
-                view(registry.ngram_skip_update, padded.requests),
-                "ngram_skip_update",
-                live.ngram_skip_update,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:61
-            canary_request_ids=None
-            if registry.canary_request_ids is None
-            else steps.copy(
-                view(registry.canary_request_ids, padded.requests),
-                "request_ids",
-                live.request_ids,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:64
-            canary_bootstrap_rooms=None
-            if registry.canary_bootstrap_rooms is None
-            else steps.copy(
-                view(registry.canary_bootstrap_rooms, padded.requests),
-                "bootstrap_rooms",
-                live.bootstrap_rooms,
-                (rows.requests,),
-                -1,
-            ),
-            # specs/sglang/slots.yaml:67
-            dllm_input_state=None
-            if registry.dllm_input_state is None
-            else steps.copy_present(
-                view(registry.dllm_input_state, padded.tokens, config.hidden_size),
-                "dllm_input_state",
-                live.dllm_input_state,
-                (rows.tokens, config.hidden_size),
-            ),
-            # specs/sglang/slots.yaml:70
-            aux_hidden_states=None
-            if registry.aux_hidden_states is None
-            else view(registry.aux_hidden_states, padded.tokens, present(config.draft_input_size)),
-            # specs/sglang/slots.yaml:74
-            global_num_tokens=steps.compute(
-                view(
-                    registry.global_num_tokens,
-                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
-                ),
-                padded.tokens,
-            ),
-            # specs/sglang/slots.yaml:77
-            global_num_tokens_for_logprob=steps.compute(
-                view(
-                    registry.global_num_tokens_for_logprob,
-                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
-                ),
-                padded.tokens,
-            ),
-            # specs/sglang/slots.yaml:83
-            graph_logits=None
-            if registry.graph_logits is None
-            else view(registry.graph_logits, padded.tokens, config.vocab_size),
-            # specs/sglang/slots.yaml:86
-            pipeline_hidden_states=None
-            if registry.pipeline_hidden_states is None
-            else steps.copy_present(
-                view(
-                    registry.pipeline_hidden_states,
-                    padded.proxy_tokens,
-                    config.hidden_size * config.residual_streams,
-                ),
-                "pipeline_hidden_states",
-                live.pipeline_hidden_states,
-                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
-            ),
-            # specs/sglang/slots.yaml:89
-            pipeline_residual=None
-            if registry.pipeline_residual is None
-            else steps.copy_present(
-                view(registry.pipeline_residual, padded.proxy_tokens, config.hidden_size),
-                "pipeline_residual",
-                live.pipeline_residual,
-                (rows.proxy_tokens, config.hidden_size),
-            ),
-            # specs/sglang/slots.yaml:316
-            num_token_non_padded=None
-            if registry.num_token_non_padded is None
-            else steps.compute(
-                view(registry.num_token_non_padded, 1),
-                max(
-                    0,
-                    min(
-                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                        padded.tokens // config.attn_tp_size,
+        return SlotTable(
+            SlotGroup(
+                lambda extents: (
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            config.flashinfer_split_blocks,
+                            cdiv(
+                                extents.rows.tokens * (config.attention_heads // config.key_heads),
+                                128,
+                            )
+                            + (extents.rows.requests - 1),
+                        )
+                        * config.flashinfer_block_bytes,
                     ),
-                )
-                if config.routes_shares
-                else rows.tokens,
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            config.flashinfer_split_blocks,
+                            cdiv(
+                                extents.padded.tokens
+                                * (config.attention_heads // config.key_heads),
+                                128,
+                            )
+                            + (extents.padded.requests - 1),
+                        )
+                        * config.flashinfer_block_bytes,
+                    ),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:87
+                Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
             ),
-            # specs/sglang/slots.yaml:326
-            first_num_token_non_padded=None
-            if registry.first_num_token_non_padded is None
-            else steps.compute(
-                view(registry.first_num_token_non_padded, 1), min(rows.tokens, padded.split_tokens)
+            SlotGroup(
+                lambda extents: (
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                ),
+                # specs/sglang/backends/mla.yaml:72
+                Slot("mla_workspace", registry.mla_workspace),
             ),
-            # specs/sglang/slots.yaml:329
-            second_num_token_non_padded=None
-            if registry.second_num_token_non_padded is None
-            else steps.compute(
-                view(registry.second_num_token_non_padded, 1),
-                max(rows.tokens - padded.split_tokens, 0),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.hidden_size),
+                    (extents.padded.tokens, config.hidden_size),
+                ),
+                # specs/sglang/backends/prepared.yaml:3
+                Slot("graph_input_embeds", registry.graph_input_embeds),
+                # specs/sglang/slots.yaml:67
+                Slot(
+                    "dllm_input_state",
+                    registry.dllm_input_state,
+                    source="dllm_input_state",
+                    optional=True,
+                ),
             ),
-            # specs/sglang/backends/dsa.yaml:15
-            dsa_page_table=None
-            if registry.dsa_page_table is None
-            else view(registry.dsa_page_table, padded.tokens, present(config.dsa_columns)),
-            # specs/sglang/backends/dsa.yaml:18
-            dsa_cache_seqlens=None
-            if registry.dsa_cache_seqlens is None
-            else view(registry.dsa_cache_seqlens, padded.tokens),
-            # specs/sglang/backends/dsa.yaml:20
-            dsa_kv_indptr=None
-            if registry.dsa_kv_indptr is None
-            else view(registry.dsa_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/dsa.yaml:23
-            dsa_kv_indices=None
-            if registry.dsa_kv_indices is None
-            else view(registry.dsa_kv_indices, padded.requests, present(config.dsa_index_topk)),
-            # specs/sglang/backends/flashinfer.yaml:30
-            flashinfer_kv_indptr=None
-            if registry.flashinfer_kv_indptr is None
-            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:33
-            flashinfer_qo_indptr=None
-            if registry.flashinfer_qo_indptr is None
-            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:35
-            flashinfer_last_page_len=None
-            if registry.flashinfer_last_page_len is None
-            else view(registry.flashinfer_last_page_len, padded.requests),
-            # specs/sglang/backends/flashinfer.yaml:37
-            flashinfer_second_kv_indptr=None
-            if registry.flashinfer_second_kv_indptr is None
-            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:40
-            flashinfer_second_qo_indptr=None
-            if registry.flashinfer_second_qo_indptr is None
-            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:49
-            flashinfer_kv_indices=None
-            if registry.flashinfer_kv_indices is None
-            else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/flashinfer.yaml:52
-            flashinfer_second_kv_indices=None
-            if registry.flashinfer_second_kv_indices is None
-            else view(
-                registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests * config.target_width * config.mask_width,),
+                    (extents.padded.requests * config.target_width * config.mask_width,),
+                ),
+                # specs/sglang/backends/sequences.yaml:31
+                Slot("verify_mask", registry.verify_mask),
             ),
-            # specs/sglang/backends/flashinfer.yaml:55
-            flashinfer_window_cache_loc=None
-            if registry.flashinfer_window_cache_loc is None
-            else view(registry.flashinfer_window_cache_loc, padded.tokens),
-            # specs/sglang/backends/flashinfer.yaml:59
-            flashinfer_mask_indptr=None
-            if registry.flashinfer_mask_indptr is None
-            else view(registry.flashinfer_mask_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:62
-            flashinfer_custom_mask=None
-            if registry.flashinfer_custom_mask is None
-            else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
-            # specs/sglang/backends/hybrid_linear.yaml:8
-            linear_state_indices=None
-            if registry.linear_state_indices is None
-            else view(registry.linear_state_indices, padded.requests),
-            # specs/sglang/backends/hybrid_linear.yaml:11
-            linear_query_start=None
-            if registry.linear_query_start is None
-            else view(registry.linear_query_start, padded.requests + 1),
-            # specs/sglang/backends/hybrid_linear.yaml:13
-            linear_verify_indices=None
-            if registry.linear_verify_indices is None
-            else view(registry.linear_verify_indices, padded.requests),
-            # specs/sglang/backends/hybrid_linear.yaml:23
-            linear_next_token=None
-            if registry.linear_next_token is None
-            else view(registry.linear_next_token, padded.requests, config.target_width),
-            # specs/sglang/backends/hybrid_linear.yaml:26
-            linear_next_sibling=None
-            if registry.linear_next_sibling is None
-            else view(registry.linear_next_sibling, padded.requests, config.target_width),
-            # specs/sglang/backends/hybrid_linear.yaml:29
-            linear_parent=None
-            if registry.linear_parent is None
-            else view(registry.linear_parent, padded.requests, config.target_width),
-            # specs/sglang/backends/mla.yaml:19
-            mla_kv_indptr=None
-            if registry.mla_kv_indptr is None
-            else view(registry.mla_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:22
-            mla_qo_indptr=None
-            if registry.mla_qo_indptr is None
-            else view(registry.mla_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:30
-            mla_kv_indices=None
-            if registry.mla_kv_indices is None
-            else view(registry.mla_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/mla.yaml:33
-            mla_kv_lens=None
-            if registry.mla_kv_lens is None
-            else view(registry.mla_kv_lens, padded.requests),
-            # specs/sglang/backends/mla.yaml:34
-            mla_kv_indptr_cpu=None
-            if registry.mla_kv_indptr_cpu is None
-            else view(registry.mla_kv_indptr_cpu, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:37
-            mla_qo_indptr_cpu=None
-            if registry.mla_qo_indptr_cpu is None
-            else view(registry.mla_qo_indptr_cpu, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:40
-            mla_kv_lens_cpu=None
-            if registry.mla_kv_lens_cpu is None
-            else view(registry.mla_kv_lens_cpu, padded.requests),
-            # specs/sglang/backends/mla.yaml:48
-            mla_block_table=None
-            if registry.mla_block_table is None
-            else view(registry.mla_block_table, padded.requests, config.mla_blocks),
-            # specs/sglang/backends/mla.yaml:51
-            mla_padded_q=None
-            if registry.mla_padded_q is None
-            else view(
-                registry.mla_padded_q,
-                padded.tokens,
-                config.attention_heads,
-                present(config.mla_latent_size),
+            SlotGroup(
+                lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
+                # specs/sglang/slots.yaml:3
+                Slot("input_ids", registry.input_ids, source="input_ids", fill=0, optional=True),
+                # specs/sglang/slots.yaml:6
+                Slot("positions", registry.positions, source="positions", fill=0),
+                # specs/sglang/slots.yaml:9
+                Slot(
+                    "out_cache_loc",
+                    registry.out_cache_loc,
+                    source="out_cache_loc",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/backends/dsa.yaml:18
+                Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
+                # specs/sglang/backends/flashinfer.yaml:55
+                Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
+                # specs/sglang/backends/page_tables.yaml:52
+                Slot("tree_cache_seqlens", registry.tree_cache_seqlens),
+                # specs/sglang/backends/triton.yaml:35
+                Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
+                # specs/sglang/backends/triton.yaml:39
+                Slot("triton_num_kv_splits", registry.triton_num_kv_splits),
             ),
-            # specs/sglang/backends/mla.yaml:54
-            mla_unpadded_output=None
-            if registry.mla_unpadded_output is None
-            else view(
-                registry.mla_unpadded_output,
-                padded.tokens,
-                config.attention_heads,
-                present(config.mla_output_size),
+            SlotGroup(
+                lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
+                # specs/sglang/slots.yaml:15
+                Slot(
+                    "mrope_positions",
+                    registry.mrope_positions,
+                    source="mrope_positions",
+                    fill=0,
+                    optional=True,
+                ),
             ),
-            # specs/sglang/backends/page_tables.yaml:20
-            page_table=None
-            if registry.page_table is None
-            else view(registry.page_table, padded.requests, config.table_columns),
-            # specs/sglang/backends/page_tables.yaml:22
-            window_page_table=None
-            if registry.window_page_table is None
-            else view(registry.window_page_table, padded.requests, config.table_columns),
-            # specs/sglang/backends/page_tables.yaml:25
-            encoder_page_table=None
-            if registry.encoder_page_table is None
-            else view(
-                registry.encoder_page_table, padded.requests, present(config.max_source_positions)
+            SlotGroup(
+                lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
+                # specs/sglang/slots.yaml:18
+                Slot(
+                    "req_pool_indices", registry.req_pool_indices, source="req_pool_indices", fill=0
+                ),
+                # specs/sglang/slots.yaml:21
+                Slot("seq_lens", registry.seq_lens, source="seq_lens", fill=config.sequence_fill),
+                # specs/sglang/slots.yaml:24
+                Slot(
+                    "seq_lens_cpu",
+                    registry.seq_lens_cpu,
+                    source="seq_lens_cpu",
+                    fill=config.sequence_fill,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:36
+                Slot(
+                    "encoder_lens",
+                    registry.encoder_lens,
+                    source="encoder_lens",
+                    fill=None
+                    if registry.encoder_lens is None
+                    else present(config.max_source_positions),
+                ),
+                # specs/sglang/slots.yaml:40
+                Slot(
+                    "mamba_track_indices",
+                    registry.mamba_track_indices,
+                    source="mamba_track_indices",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:43
+                Slot(
+                    "mamba_track_mask",
+                    registry.mamba_track_mask,
+                    source="mamba_track_mask",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:46
+                Slot(
+                    "ngram_column_starts",
+                    registry.ngram_column_starts,
+                    source="ngram_column_starts",
+                ),
+                # specs/sglang/slots.yaml:49
+                Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
+                # specs/sglang/slots.yaml:52
+                Slot(
+                    "ngram_out_column_starts",
+                    registry.ngram_out_column_starts,
+                    source="ngram_out_column_starts",
+                ),
+                # specs/sglang/slots.yaml:55
+                Slot(
+                    "ngram_out_req_lens", registry.ngram_out_req_lens, source="ngram_out_req_lens"
+                ),
+                # specs/sglang/slots.yaml:58
+                Slot("ngram_skip_update", registry.ngram_skip_update, source="ngram_skip_update"),
+                # specs/sglang/slots.yaml:61
+                Slot(
+                    "canary_request_ids", registry.canary_request_ids, source="request_ids", fill=0
+                ),
+                # specs/sglang/slots.yaml:64
+                Slot(
+                    "canary_bootstrap_rooms",
+                    registry.canary_bootstrap_rooms,
+                    source="bootstrap_rooms",
+                    fill=-1,
+                ),
+                # specs/sglang/backends/flashinfer.yaml:35
+                Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
+                # specs/sglang/backends/hybrid_linear.yaml:8
+                Slot("linear_state_indices", registry.linear_state_indices),
+                # specs/sglang/backends/hybrid_linear.yaml:13
+                Slot("linear_verify_indices", registry.linear_verify_indices),
+                # specs/sglang/backends/mla.yaml:33
+                Slot("mla_kv_lens", registry.mla_kv_lens),
+                # specs/sglang/backends/mla.yaml:40
+                Slot("mla_kv_lens_cpu", registry.mla_kv_lens_cpu),
+                # specs/sglang/backends/page_tables.yaml:28
+                Slot("cache_seqlens", registry.cache_seqlens),
             ),
-            # specs/sglang/backends/page_tables.yaml:28
-            cache_seqlens=None
-            if registry.cache_seqlens is None
-            else view(registry.cache_seqlens, padded.requests),
-            # specs/sglang/backends/page_tables.yaml:30
-            cu_seqlens_q=None
-            if registry.cu_seqlens_q is None
-            else view(registry.cu_seqlens_q, padded.requests + 1),
-            # specs/sglang/backends/page_tables.yaml:33
-            cu_seqlens_k=None
-            if registry.cu_seqlens_k is None
-            else view(registry.cu_seqlens_k, padded.requests + 1),
-            # specs/sglang/backends/page_tables.yaml:35
-            scheduler_metadata=None
-            if registry.scheduler_metadata is None
-            else view(registry.scheduler_metadata, 4 * align_up(padded.requests, 4) + 1),
-            # specs/sglang/backends/page_tables.yaml:38
-            strided_indices=None
-            if registry.strided_indices is None
-            else view(registry.strided_indices, config.context_pages),
-            # specs/sglang/backends/page_tables.yaml:49
-            tree_page_table=None
-            if registry.tree_page_table is None
-            else view(registry.tree_page_table, padded.tokens, config.target_width),
-            # specs/sglang/backends/page_tables.yaml:52
-            tree_cache_seqlens=None
-            if registry.tree_cache_seqlens is None
-            else view(registry.tree_cache_seqlens, padded.tokens),
-            # specs/sglang/backends/page_tables.yaml:55
-            tree_window_page_table=None
-            if registry.tree_window_page_table is None
-            else view(
-                registry.tree_window_page_table,
-                padded.tokens,
-                config.context_length + config.target_width,
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, present(config.draft_input_size)),
+                    (extents.padded.tokens, present(config.draft_input_size)),
+                ),
+                # specs/sglang/slots.yaml:70
+                Slot("aux_hidden_states", registry.aux_hidden_states),
             ),
-            # specs/sglang/backends/page_tables.yaml:65
-            all_token_page_table=None
-            if registry.all_token_page_table is None
-            else view(registry.all_token_page_table, padded.tokens, config.table_columns),
-            # specs/sglang/backends/triton.yaml:11
-            triton_kv_indptr=None
-            if registry.triton_kv_indptr is None
-            else view(registry.triton_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:14
-            triton_window_kv_indptr=None
-            if registry.triton_window_kv_indptr is None
-            else view(registry.triton_window_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:17
-            triton_qo_indptr=None
-            if registry.triton_qo_indptr is None
-            else view(registry.triton_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:19
-            triton_mask_indptr=None
-            if registry.triton_mask_indptr is None
-            else view(registry.triton_mask_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:27
-            triton_kv_indices=None
-            if registry.triton_kv_indices is None
-            else view(registry.triton_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/triton.yaml:31
-            triton_window_kv_indices=None
-            if registry.triton_window_kv_indices is None
-            else view(registry.triton_window_kv_indices, padded.tokens, config.sliding_window),
-            # specs/sglang/backends/triton.yaml:35
-            triton_window_cache_loc=None
-            if registry.triton_window_cache_loc is None
-            else view(registry.triton_window_cache_loc, padded.tokens),
-            # specs/sglang/backends/triton.yaml:39
-            triton_num_kv_splits=None
-            if registry.triton_num_kv_splits is None
-            else view(registry.triton_num_kv_splits, padded.tokens),
-            # specs/sglang/backends/triton.yaml:59
-            triton_attn_logits=None
-            if registry.triton_attn_logits is None
-            else view(
-                registry.triton_attn_logits,
-                padded.tokens,
-                config.attention_heads,
-                present(config.triton_kv_splits),
-                config.value_head_size,
+            SlotGroup(
+                lambda extents: (
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                ),
+                # specs/sglang/slots.yaml:74
+                Slot(
+                    "global_num_tokens",
+                    registry.global_num_tokens,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
+                ),
+                # specs/sglang/slots.yaml:77
+                Slot(
+                    "global_num_tokens_for_logprob",
+                    registry.global_num_tokens_for_logprob,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
+                ),
             ),
-            # specs/sglang/backends/triton.yaml:62
-            triton_attn_lse=None
-            if registry.triton_attn_lse is None
-            else view(
-                registry.triton_attn_lse,
-                padded.tokens,
-                config.attention_heads,
-                present(config.triton_kv_splits),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.vocab_size),
+                    (extents.padded.tokens, config.vocab_size),
+                ),
+                # specs/sglang/slots.yaml:83
+                Slot("graph_logits", registry.graph_logits),
             ),
-            input_embeds=live.input_embeds,
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                    (extents.padded.proxy_tokens, config.hidden_size * config.residual_streams),
+                ),
+                # specs/sglang/slots.yaml:86
+                Slot(
+                    "pipeline_hidden_states",
+                    registry.pipeline_hidden_states,
+                    source="pipeline_hidden_states",
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.proxy_tokens, config.hidden_size),
+                    (extents.padded.proxy_tokens, config.hidden_size),
+                ),
+                # specs/sglang/slots.yaml:89
+                Slot(
+                    "pipeline_residual",
+                    registry.pipeline_residual,
+                    source="pipeline_residual",
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: ((1,), (1,)),
+                # specs/sglang/slots.yaml:316
+                Slot(
+                    "num_token_non_padded",
+                    registry.num_token_non_padded,
+                    fill=lambda _, extents: (
+                        max(
+                            0,
+                            min(
+                                extents.rows.tokens
+                                - extents.padded.tokens
+                                // config.attn_tp_size
+                                * config.attn_tp_rank,
+                                extents.padded.tokens // config.attn_tp_size,
+                            ),
+                        )
+                        if config.routes_shares
+                        else extents.rows.tokens
+                    ),
+                    is_number=True,
+                ),
+                # specs/sglang/slots.yaml:326
+                Slot(
+                    "first_num_token_non_padded",
+                    registry.first_num_token_non_padded,
+                    fill=lambda _, extents: min(extents.rows.tokens, extents.padded.split_tokens),
+                    is_number=True,
+                ),
+                # specs/sglang/slots.yaml:329
+                Slot(
+                    "second_num_token_non_padded",
+                    registry.second_num_token_non_padded,
+                    fill=lambda _, extents: max(
+                        extents.rows.tokens - extents.padded.split_tokens, 0
+                    ),
+                    is_number=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, present(config.dsa_columns)),
+                    (extents.padded.tokens, present(config.dsa_columns)),
+                ),
+                # specs/sglang/backends/dsa.yaml:15
+                Slot("dsa_page_table", registry.dsa_page_table),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
+                # specs/sglang/backends/dsa.yaml:20
+                Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:30
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:33
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:37
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:59
+                Slot("flashinfer_mask_indptr", registry.flashinfer_mask_indptr),
+                # specs/sglang/backends/hybrid_linear.yaml:11
+                Slot("linear_query_start", registry.linear_query_start),
+                # specs/sglang/backends/mla.yaml:19
+                Slot("mla_kv_indptr", registry.mla_kv_indptr),
+                # specs/sglang/backends/mla.yaml:22
+                Slot("mla_qo_indptr", registry.mla_qo_indptr),
+                # specs/sglang/backends/mla.yaml:34
+                Slot("mla_kv_indptr_cpu", registry.mla_kv_indptr_cpu),
+                # specs/sglang/backends/mla.yaml:37
+                Slot("mla_qo_indptr_cpu", registry.mla_qo_indptr_cpu),
+                # specs/sglang/backends/page_tables.yaml:30
+                Slot("cu_seqlens_q", registry.cu_seqlens_q),
+                # specs/sglang/backends/page_tables.yaml:33
+                Slot("cu_seqlens_k", registry.cu_seqlens_k),
+                # specs/sglang/backends/triton.yaml:11
+                Slot("triton_kv_indptr", registry.triton_kv_indptr),
+                # specs/sglang/backends/triton.yaml:14
+                Slot("triton_window_kv_indptr", registry.triton_window_kv_indptr),
+                # specs/sglang/backends/triton.yaml:17
+                Slot("triton_qo_indptr", registry.triton_qo_indptr),
+                # specs/sglang/backends/triton.yaml:19
+                Slot("triton_mask_indptr", registry.triton_mask_indptr),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, present(config.dsa_index_topk)),
+                    (extents.padded.requests, present(config.dsa_index_topk)),
+                ),
+                # specs/sglang/backends/dsa.yaml:23
+                Slot("dsa_kv_indices", registry.dsa_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.sequence_limit),
+                    (extents.padded.requests, config.sequence_limit),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:49
+                Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
+                # specs/sglang/backends/flashinfer.yaml:52
+                Slot("flashinfer_second_kv_indices", registry.flashinfer_second_kv_indices),
+                # specs/sglang/backends/mla.yaml:30
+                Slot("mla_kv_indices", registry.mla_kv_indices),
+                # specs/sglang/backends/triton.yaml:27
+                Slot("triton_kv_indices", registry.triton_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.context_length),
+                    (extents.padded.tokens, config.context_length),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:62
+                Slot("flashinfer_custom_mask", registry.flashinfer_custom_mask),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.target_width),
+                    (extents.padded.requests, config.target_width),
+                ),
+                # specs/sglang/backends/hybrid_linear.yaml:23
+                Slot("linear_next_token", registry.linear_next_token),
+                # specs/sglang/backends/hybrid_linear.yaml:26
+                Slot("linear_next_sibling", registry.linear_next_sibling),
+                # specs/sglang/backends/hybrid_linear.yaml:29
+                Slot("linear_parent", registry.linear_parent),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.mla_blocks),
+                    (extents.padded.requests, config.mla_blocks),
+                ),
+                # specs/sglang/backends/mla.yaml:48
+                Slot("mla_block_table", registry.mla_block_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.mla_latent_size)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.mla_latent_size),
+                    ),
+                ),
+                # specs/sglang/backends/mla.yaml:51
+                Slot("mla_padded_q", registry.mla_padded_q),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.mla_output_size)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.mla_output_size),
+                    ),
+                ),
+                # specs/sglang/backends/mla.yaml:54
+                Slot("mla_unpadded_output", registry.mla_unpadded_output),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.table_columns),
+                    (extents.padded.requests, config.table_columns),
+                ),
+                # specs/sglang/backends/page_tables.yaml:20
+                Slot("page_table", registry.page_table),
+                # specs/sglang/backends/page_tables.yaml:22
+                Slot("window_page_table", registry.window_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, present(config.max_source_positions)),
+                    (extents.padded.requests, present(config.max_source_positions)),
+                ),
+                # specs/sglang/backends/page_tables.yaml:25
+                Slot("encoder_page_table", registry.encoder_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (4 * align_up(extents.rows.requests, 4) + 1,),
+                    (4 * align_up(extents.padded.requests, 4) + 1,),
+                ),
+                # specs/sglang/backends/page_tables.yaml:35
+                Slot("scheduler_metadata", registry.scheduler_metadata),
+            ),
+            SlotGroup(
+                lambda extents: ((config.context_pages,), (config.context_pages,)),
+                # specs/sglang/backends/page_tables.yaml:38
+                Slot("strided_indices", registry.strided_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.target_width),
+                    (extents.padded.tokens, config.target_width),
+                ),
+                # specs/sglang/backends/page_tables.yaml:49
+                Slot("tree_page_table", registry.tree_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.context_length + config.target_width),
+                    (extents.padded.tokens, config.context_length + config.target_width),
+                ),
+                # specs/sglang/backends/page_tables.yaml:55
+                Slot("tree_window_page_table", registry.tree_window_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.table_columns),
+                    (extents.padded.tokens, config.table_columns),
+                ),
+                # specs/sglang/backends/page_tables.yaml:65
+                Slot("all_token_page_table", registry.all_token_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.sliding_window),
+                    (extents.padded.tokens, config.sliding_window),
+                ),
+                # specs/sglang/backends/triton.yaml:31
+                Slot("triton_window_kv_indices", registry.triton_window_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                ),
+                # specs/sglang/backends/triton.yaml:59
+                Slot("triton_attn_logits", registry.triton_attn_logits),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.triton_kv_splits)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                    ),
+                ),
+                # specs/sglang/backends/triton.yaml:62
+                Slot("triton_attn_lse", registry.triton_attn_lse),
+            ),
         )
-        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_target_verify(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
@@ -7868,22 +7769,22 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of adaptive_verify, decode, dllm_extend, idle, target_verify."""
-        # specs/sglang/runners/decode_graph.yaml:83
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/decode_graph.yaml:84
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/decode_graph.yaml:85
         engine.plan_replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:89
+        # specs/sglang/runners/decode_graph.yaml:90
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:90
+            # specs/sglang/runners/decode_graph.yaml:91
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:93
+        # specs/sglang/runners/decode_graph.yaml:94
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:93",
+            place="specs/sglang/runners/decode_graph.yaml:94",
         )
         return output
 
@@ -7891,23 +7792,23 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture."""
-        # specs/sglang/runners/decode_graph.yaml:83
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/decode_graph.yaml:84
-        engine.plan_replay(batch)
+        batch = self.load(live, pad=pad)
         # specs/sglang/runners/decode_graph.yaml:85
+        engine.plan_replay(batch)
+        # specs/sglang/runners/decode_graph.yaml:86
         engine.capture(batch)
-        # specs/sglang/runners/decode_graph.yaml:89
+        # specs/sglang/runners/decode_graph.yaml:90
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:90
+            # specs/sglang/runners/decode_graph.yaml:91
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:93
+        # specs/sglang/runners/decode_graph.yaml:94
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:93",
+            place="specs/sglang/runners/decode_graph.yaml:94",
         )
         return output

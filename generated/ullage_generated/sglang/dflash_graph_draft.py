@@ -29,13 +29,14 @@ from ullage_runtime.debug import (
 )
 from ullage_runtime.errors import BatchError
 from ullage_runtime.integers import align_up, cdiv, next_in
-from ullage_runtime.load_plan import LoadPlan, LoadSteps
+from ullage_runtime.load_plan import LoadPlan
 from ullage_runtime.native.writer import writer_for
 from ullage_runtime.outputs import cut_to_live, map_tensors
 from ullage_runtime.plan_cache import PlanCache, Seen
+from ullage_runtime.recipe import Recipes
 from ullage_runtime.requirements import require_same_configuration
+from ullage_runtime.slots import Slot, SlotGroup, SlotTable
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import DflashGraphDraftBatch, Extents, LiveBatch, Mode, Offer, Rows
@@ -44,7 +45,7 @@ from .config import Config, SpeculativeAlgorithm
 from .engine import DflashGraphDraftEngine, DflashGraphDraftFacts
 from .registry import DflashGraphDraftRegistry
 
-require_generated_code_version(5, __name__)
+require_generated_code_version(6, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -184,9 +185,13 @@ class DflashGraphDraftRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.dflash_graph_draft,
         )
-        self._views = SlotViews()
-        self.plans: PlanCache[DflashGraphDraftBatch] = PlanCache({} if self.debug.loads else SEEN)
-        self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
+        recipes = Recipes(
+            DflashGraphDraftBatch,
+            self._tables(),
+            None if self.debug.loads else writer_for(__file__, self.registry.regions),
+            carried=CARRIED,
+        )
+        self.plans = PlanCache(recipes, {} if self.debug.loads else SEEN)
 
     def load(
         self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
@@ -205,13 +210,17 @@ class DflashGraphDraftRunner:
         agreed = pad if not isinstance(pad, Offer) else pad.rows if pad.live is live else None
         key = self.plans.key(live, live.mode, agreed) if copy else None
         batch = None if key is None else self.plans.load(key, live)
+        if batch is None and key is not None:
+            batch = self.plans.load_unseen(
+                key, live, lambda: self._extents(live, pad, sources=False)
+            )
         if batch is None:
             batch = self._load(live, self._extents(live, pad, sources=True), copy, key)
         return batch
 
     def plan(self, live: LiveBatch, *, pad: bool | Offer = True) -> LoadPlan[DflashGraphDraftBatch]:
         """What loading this batch writes, and others like it; it is checked as by `load`."""
-        return self._plan(live, self._extents(live, pad, sources=True))
+        return self.plans.recipes.plan(live, self._extents(live, pad, sources=True))
 
     def extents(self, live: LiveBatch, *, pad: bool | Offer = True) -> Extents:
         """Rows of a batch before and after padding; takes part in the collectives of its mode.
@@ -300,8 +309,8 @@ class DflashGraphDraftRunner:
         rows, padded = extents.rows, extents.padded
         if copy and not self.debug.loads:
             key = self.plans.key_of(live, live.mode, extents) if key is None else key
-            return self.plans.load_new(key, live, lambda: self._plan(live, extents))
-        plan = self._plan(live, extents)
+            return self.plans.load_new(key, live, extents)
+        plan = self.plans.recipes.plan(live, extents)
         if copy:
             return self._load_debugged(live, plan)
         if rows.brought != padded.brought:
@@ -330,14 +339,12 @@ class DflashGraphDraftRunner:
             self.registry.regions.check_canaries()
         return batch
 
-    def _plan(self, live: LiveBatch, extents: Extents) -> LoadPlan[DflashGraphDraftBatch]:
-        match live.mode:
-            case Mode.CAPTURE_BLOCK:
-                return self._plan_capturing(live, extents)
-            case Mode.DFLASH_DRAFT:
-                return self._plan_extending(live, extents)
-            case _:
-                raise self._unknown(live.mode)
+    def _tables(self) -> Mapping[Mode, SlotTable[LiveBatch, Extents]]:
+        """The slots that each mode loads."""
+        return {
+            **dict.fromkeys((Mode.CAPTURE_BLOCK,), self._slots_capturing()),
+            **dict.fromkeys((Mode.DFLASH_DRAFT,), self._slots_extending()),
+        }
 
     def _poison(self, live: LiveBatch) -> None:
         match live.mode:
@@ -692,384 +699,374 @@ class DflashGraphDraftRunner:
         if self.debug.values:
             self._check_values_capturing(live, mode)
 
-    def _plan_capturing(self, live: LiveBatch, extents: Extents) -> LoadPlan[DflashGraphDraftBatch]:
+    def _slots_capturing(self) -> SlotTable[LiveBatch, Extents]:
         """The slots of capture_block."""
         config = self.config
-        rows, padded = extents.rows, extents.padded
         registry = self.registry
-        view = self._views.of
-        steps = LoadSteps()
-        batch = DflashGraphDraftBatch(
-            mode=live.mode,
-            live=rows,
-            padded=padded,
-            # specs/sglang/backends/flashinfer.yaml:87
-            flashinfer_graph_workspace=None
-            if registry.flashinfer_graph_workspace is None
-            else view(
-                registry.flashinfer_graph_workspace,
-                config.flashinfer_workspace_bytes
-                if config.enable_deterministic_inference
-                else max(
-                    config.flashinfer_split_blocks,
-                    cdiv(padded.tokens * (config.attention_heads // config.key_heads), 128)
-                    + (padded.requests - 1),
-                )
-                * config.flashinfer_block_bytes,
-            ),
-            # specs/sglang/backends/mla.yaml:72
-            mla_workspace=None
-            if registry.mla_workspace is None
-            else view(
-                registry.mla_workspace,
-                2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),
-            ),
-            # specs/sglang/slots.yaml:3
-            input_ids=steps.copy_present(
-                view(registry.input_ids, padded.tokens),
-                "input_ids",
-                live.input_ids,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:6
-            positions=steps.copy(
-                view(registry.positions, padded.tokens),
-                "positions",
-                live.positions,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:9
-            out_cache_loc=steps.copy_present(
-                view(registry.out_cache_loc, padded.tokens),
-                "out_cache_loc",
-                live.out_cache_loc,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:15
-            mrope_positions=steps.copy_present(
-                view(registry.mrope_positions, 3, padded.tokens),
-                "mrope_positions",
-                live.mrope_positions,
-                (3, rows.tokens),
-                0,
-            ),
-            # specs/sglang/slots.yaml:18
-            req_pool_indices=steps.copy(
-                view(registry.req_pool_indices, padded.requests),
-                "req_pool_indices",
-                live.req_pool_indices,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:21
-            seq_lens=steps.copy(
-                view(registry.seq_lens, padded.requests),
-                "seq_lens",
-                live.seq_lens,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:24
-            seq_lens_cpu=steps.copy_present(
-                view(registry.seq_lens_cpu, padded.requests),
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:61
-            canary_request_ids=None
-            if registry.canary_request_ids is None
-            else steps.copy(
-                view(registry.canary_request_ids, padded.requests),
-                "request_ids",
-                live.request_ids,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:64
-            canary_bootstrap_rooms=None
-            if registry.canary_bootstrap_rooms is None
-            else steps.copy(
-                view(registry.canary_bootstrap_rooms, padded.requests),
-                "bootstrap_rooms",
-                live.bootstrap_rooms,
-                (rows.requests,),
-                -1,
-            ),
-            # specs/sglang/slots.yaml:74
-            global_num_tokens=steps.compute(
-                view(
-                    registry.global_num_tokens,
-                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
-                ),
-                padded.tokens,
-            ),
-            # specs/sglang/slots.yaml:77
-            global_num_tokens_for_logprob=steps.compute(
-                view(
-                    registry.global_num_tokens_for_logprob,
-                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
-                ),
-                padded.tokens,
-            ),
-            # specs/sglang/slots.yaml:80
-            custom_mask=steps.copy_present(
-                view(
-                    registry.custom_mask,
-                    (padded.requests * config.sequence_fill + padded.tokens) * config.target_width,
-                ),
-                "custom_mask",
-                live.custom_mask,
-                ((rows.requests * config.sequence_fill + rows.tokens) * config.target_width,),
-            ),
-            # specs/sglang/slots.yaml:191
-            block_input_embeds=None
-            if registry.block_input_embeds is None
-            else steps.copy(
-                view(registry.block_input_embeds, padded.tokens, present(config.draft_hidden_size)),
-                "block_embeds",
-                live.block_embeds,
-                (rows.tokens, present(config.draft_hidden_size)),
-            ),
-            # specs/sglang/slots.yaml:194
-            block_proposals=None
-            if registry.block_proposals is None
-            else view(registry.block_proposals, padded.requests * present(config.proposed_tokens)),
-            # specs/sglang/slots.yaml:197
-            block_local_max=None
-            if registry.block_local_max is None
-            else view(registry.block_local_max, padded.requests * present(config.proposed_tokens)),
-            # specs/sglang/slots.yaml:200
-            block_local_ids=None
-            if registry.block_local_ids is None
-            else view(registry.block_local_ids, padded.requests * present(config.proposed_tokens)),
-            # specs/sglang/slots.yaml:203
-            block_gathered_max=None
-            if registry.block_gathered_max is None
-            else view(
-                registry.block_gathered_max,
-                config.tp_size,
-                padded.requests * present(config.proposed_tokens),
-            ),
-            # specs/sglang/slots.yaml:206
-            block_gathered_ids=None
-            if registry.block_gathered_ids is None
-            else view(
-                registry.block_gathered_ids,
-                config.tp_size,
-                padded.requests * present(config.proposed_tokens),
-            ),
-            # specs/sglang/slots.yaml:209
-            block_best_rank=None
-            if registry.block_best_rank is None
-            else view(
-                registry.block_best_rank, 1, padded.requests * present(config.proposed_tokens)
-            ),
-            # specs/sglang/slots.yaml:212
-            block_selected_ids=None
-            if registry.block_selected_ids is None
-            else view(
-                registry.block_selected_ids, 1, padded.requests * present(config.proposed_tokens)
-            ),
-            # specs/sglang/slots.yaml:316
-            num_token_non_padded=None
-            if registry.num_token_non_padded is None
-            else steps.compute(
-                view(registry.num_token_non_padded, 1),
-                max(
-                    0,
-                    min(
-                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                        padded.tokens // config.attn_tp_size,
+        return SlotTable(
+            SlotGroup(
+                lambda extents: (
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            config.flashinfer_split_blocks,
+                            cdiv(
+                                extents.rows.tokens * (config.attention_heads // config.key_heads),
+                                128,
+                            )
+                            + (extents.rows.requests - 1),
+                        )
+                        * config.flashinfer_block_bytes,
                     ),
-                )
-                if config.routes_shares
-                else rows.tokens,
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            config.flashinfer_split_blocks,
+                            cdiv(
+                                extents.padded.tokens
+                                * (config.attention_heads // config.key_heads),
+                                128,
+                            )
+                            + (extents.padded.requests - 1),
+                        )
+                        * config.flashinfer_block_bytes,
+                    ),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:87
+                Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
             ),
-            # specs/sglang/backends/flashinfer.yaml:30
-            flashinfer_kv_indptr=None
-            if registry.flashinfer_kv_indptr is None
-            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:33
-            flashinfer_qo_indptr=None
-            if registry.flashinfer_qo_indptr is None
-            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:35
-            flashinfer_last_page_len=None
-            if registry.flashinfer_last_page_len is None
-            else view(registry.flashinfer_last_page_len, padded.requests),
-            # specs/sglang/backends/flashinfer.yaml:37
-            flashinfer_second_kv_indptr=None
-            if registry.flashinfer_second_kv_indptr is None
-            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:40
-            flashinfer_second_qo_indptr=None
-            if registry.flashinfer_second_qo_indptr is None
-            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:49
-            flashinfer_kv_indices=None
-            if registry.flashinfer_kv_indices is None
-            else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/flashinfer.yaml:52
-            flashinfer_second_kv_indices=None
-            if registry.flashinfer_second_kv_indices is None
-            else view(
-                registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
+            SlotGroup(
+                lambda extents: (
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                ),
+                # specs/sglang/backends/mla.yaml:72
+                Slot("mla_workspace", registry.mla_workspace),
             ),
-            # specs/sglang/backends/flashinfer.yaml:55
-            flashinfer_window_cache_loc=None
-            if registry.flashinfer_window_cache_loc is None
-            else view(registry.flashinfer_window_cache_loc, padded.tokens),
-            # specs/sglang/backends/flashinfer.yaml:59
-            flashinfer_mask_indptr=None
-            if registry.flashinfer_mask_indptr is None
-            else view(registry.flashinfer_mask_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:62
-            flashinfer_custom_mask=None
-            if registry.flashinfer_custom_mask is None
-            else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
-            # specs/sglang/backends/mla.yaml:19
-            mla_kv_indptr=None
-            if registry.mla_kv_indptr is None
-            else view(registry.mla_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:22
-            mla_qo_indptr=None
-            if registry.mla_qo_indptr is None
-            else view(registry.mla_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:30
-            mla_kv_indices=None
-            if registry.mla_kv_indices is None
-            else view(registry.mla_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/mla.yaml:33
-            mla_kv_lens=None
-            if registry.mla_kv_lens is None
-            else view(registry.mla_kv_lens, padded.requests),
-            # specs/sglang/backends/mla.yaml:34
-            mla_kv_indptr_cpu=None
-            if registry.mla_kv_indptr_cpu is None
-            else view(registry.mla_kv_indptr_cpu, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:37
-            mla_qo_indptr_cpu=None
-            if registry.mla_qo_indptr_cpu is None
-            else view(registry.mla_qo_indptr_cpu, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:40
-            mla_kv_lens_cpu=None
-            if registry.mla_kv_lens_cpu is None
-            else view(registry.mla_kv_lens_cpu, padded.requests),
-            # specs/sglang/backends/mla.yaml:48
-            mla_block_table=None
-            if registry.mla_block_table is None
-            else view(registry.mla_block_table, padded.requests, config.mla_blocks),
-            # specs/sglang/backends/mla.yaml:51
-            mla_padded_q=None
-            if registry.mla_padded_q is None
-            else view(
-                registry.mla_padded_q,
-                padded.tokens,
-                config.attention_heads,
-                present(config.mla_latent_size),
+            SlotGroup(
+                lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
+                # specs/sglang/slots.yaml:3
+                Slot("input_ids", registry.input_ids, source="input_ids", fill=0, optional=True),
+                # specs/sglang/slots.yaml:6
+                Slot("positions", registry.positions, source="positions", fill=0),
+                # specs/sglang/slots.yaml:9
+                Slot(
+                    "out_cache_loc",
+                    registry.out_cache_loc,
+                    source="out_cache_loc",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/backends/flashinfer.yaml:55
+                Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
+                # specs/sglang/backends/triton.yaml:35
+                Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
+                # specs/sglang/backends/triton.yaml:39
+                Slot("triton_num_kv_splits", registry.triton_num_kv_splits),
             ),
-            # specs/sglang/backends/mla.yaml:54
-            mla_unpadded_output=None
-            if registry.mla_unpadded_output is None
-            else view(
-                registry.mla_unpadded_output,
-                padded.tokens,
-                config.attention_heads,
-                present(config.mla_output_size),
+            SlotGroup(
+                lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
+                # specs/sglang/slots.yaml:15
+                Slot(
+                    "mrope_positions",
+                    registry.mrope_positions,
+                    source="mrope_positions",
+                    fill=0,
+                    optional=True,
+                ),
             ),
-            # specs/sglang/backends/page_tables.yaml:20
-            page_table=None
-            if registry.page_table is None
-            else view(registry.page_table, padded.requests, config.table_columns),
-            # specs/sglang/backends/page_tables.yaml:22
-            window_page_table=None
-            if registry.window_page_table is None
-            else view(registry.window_page_table, padded.requests, config.table_columns),
-            # specs/sglang/backends/page_tables.yaml:25
-            encoder_page_table=None
-            if registry.encoder_page_table is None
-            else view(
-                registry.encoder_page_table, padded.requests, present(config.max_source_positions)
+            SlotGroup(
+                lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
+                # specs/sglang/slots.yaml:18
+                Slot(
+                    "req_pool_indices", registry.req_pool_indices, source="req_pool_indices", fill=0
+                ),
+                # specs/sglang/slots.yaml:21
+                Slot("seq_lens", registry.seq_lens, source="seq_lens", fill=config.sequence_fill),
+                # specs/sglang/slots.yaml:24
+                Slot(
+                    "seq_lens_cpu",
+                    registry.seq_lens_cpu,
+                    source="seq_lens_cpu",
+                    fill=config.sequence_fill,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:61
+                Slot(
+                    "canary_request_ids", registry.canary_request_ids, source="request_ids", fill=0
+                ),
+                # specs/sglang/slots.yaml:64
+                Slot(
+                    "canary_bootstrap_rooms",
+                    registry.canary_bootstrap_rooms,
+                    source="bootstrap_rooms",
+                    fill=-1,
+                ),
+                # specs/sglang/backends/flashinfer.yaml:35
+                Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
+                # specs/sglang/backends/mla.yaml:33
+                Slot("mla_kv_lens", registry.mla_kv_lens),
+                # specs/sglang/backends/mla.yaml:40
+                Slot("mla_kv_lens_cpu", registry.mla_kv_lens_cpu),
+                # specs/sglang/backends/page_tables.yaml:28
+                Slot("cache_seqlens", registry.cache_seqlens),
             ),
-            # specs/sglang/backends/page_tables.yaml:28
-            cache_seqlens=None
-            if registry.cache_seqlens is None
-            else view(registry.cache_seqlens, padded.requests),
-            # specs/sglang/backends/page_tables.yaml:30
-            cu_seqlens_q=None
-            if registry.cu_seqlens_q is None
-            else view(registry.cu_seqlens_q, padded.requests + 1),
-            # specs/sglang/backends/page_tables.yaml:33
-            cu_seqlens_k=None
-            if registry.cu_seqlens_k is None
-            else view(registry.cu_seqlens_k, padded.requests + 1),
-            # specs/sglang/backends/page_tables.yaml:35
-            scheduler_metadata=None
-            if registry.scheduler_metadata is None
-            else view(registry.scheduler_metadata, 4 * align_up(padded.requests, 4) + 1),
-            # specs/sglang/backends/page_tables.yaml:38
-            strided_indices=None
-            if registry.strided_indices is None
-            else view(registry.strided_indices, config.context_pages),
-            # specs/sglang/backends/triton.yaml:11
-            triton_kv_indptr=None
-            if registry.triton_kv_indptr is None
-            else view(registry.triton_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:14
-            triton_window_kv_indptr=None
-            if registry.triton_window_kv_indptr is None
-            else view(registry.triton_window_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:17
-            triton_qo_indptr=None
-            if registry.triton_qo_indptr is None
-            else view(registry.triton_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:19
-            triton_mask_indptr=None
-            if registry.triton_mask_indptr is None
-            else view(registry.triton_mask_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:27
-            triton_kv_indices=None
-            if registry.triton_kv_indices is None
-            else view(registry.triton_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/triton.yaml:31
-            triton_window_kv_indices=None
-            if registry.triton_window_kv_indices is None
-            else view(registry.triton_window_kv_indices, padded.tokens, config.sliding_window),
-            # specs/sglang/backends/triton.yaml:35
-            triton_window_cache_loc=None
-            if registry.triton_window_cache_loc is None
-            else view(registry.triton_window_cache_loc, padded.tokens),
-            # specs/sglang/backends/triton.yaml:39
-            triton_num_kv_splits=None
-            if registry.triton_num_kv_splits is None
-            else view(registry.triton_num_kv_splits, padded.tokens),
-            # specs/sglang/backends/triton.yaml:59
-            triton_attn_logits=None
-            if registry.triton_attn_logits is None
-            else view(
-                registry.triton_attn_logits,
-                padded.tokens,
-                config.attention_heads,
-                present(config.triton_kv_splits),
-                config.value_head_size,
+            SlotGroup(
+                lambda extents: (
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                ),
+                # specs/sglang/slots.yaml:74
+                Slot(
+                    "global_num_tokens",
+                    registry.global_num_tokens,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
+                ),
+                # specs/sglang/slots.yaml:77
+                Slot(
+                    "global_num_tokens_for_logprob",
+                    registry.global_num_tokens_for_logprob,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
+                ),
             ),
-            # specs/sglang/backends/triton.yaml:62
-            triton_attn_lse=None
-            if registry.triton_attn_lse is None
-            else view(
-                registry.triton_attn_lse,
-                padded.tokens,
-                config.attention_heads,
-                present(config.triton_kv_splits),
+            SlotGroup(
+                lambda extents: (
+                    (
+                        (extents.rows.requests * config.sequence_fill + extents.rows.tokens)
+                        * config.target_width,
+                    ),
+                    (
+                        (extents.padded.requests * config.sequence_fill + extents.padded.tokens)
+                        * config.target_width,
+                    ),
+                ),
+                # specs/sglang/slots.yaml:80
+                Slot("custom_mask", registry.custom_mask, source="custom_mask", optional=True),
             ),
-            input_embeds=live.input_embeds,
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, present(config.draft_hidden_size)),
+                    (extents.padded.tokens, present(config.draft_hidden_size)),
+                ),
+                # specs/sglang/slots.yaml:191
+                Slot("block_input_embeds", registry.block_input_embeds, source="block_embeds"),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests * present(config.proposed_tokens),),
+                    (extents.padded.requests * present(config.proposed_tokens),),
+                ),
+                # specs/sglang/slots.yaml:194
+                Slot("block_proposals", registry.block_proposals),
+                # specs/sglang/slots.yaml:197
+                Slot("block_local_max", registry.block_local_max),
+                # specs/sglang/slots.yaml:200
+                Slot("block_local_ids", registry.block_local_ids),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (config.tp_size, extents.rows.requests * present(config.proposed_tokens)),
+                    (config.tp_size, extents.padded.requests * present(config.proposed_tokens)),
+                ),
+                # specs/sglang/slots.yaml:203
+                Slot("block_gathered_max", registry.block_gathered_max),
+                # specs/sglang/slots.yaml:206
+                Slot("block_gathered_ids", registry.block_gathered_ids),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (1, extents.rows.requests * present(config.proposed_tokens)),
+                    (1, extents.padded.requests * present(config.proposed_tokens)),
+                ),
+                # specs/sglang/slots.yaml:209
+                Slot("block_best_rank", registry.block_best_rank),
+                # specs/sglang/slots.yaml:212
+                Slot("block_selected_ids", registry.block_selected_ids),
+            ),
+            SlotGroup(
+                lambda extents: ((1,), (1,)),
+                # specs/sglang/slots.yaml:316
+                Slot(
+                    "num_token_non_padded",
+                    registry.num_token_non_padded,
+                    fill=lambda _, extents: (
+                        max(
+                            0,
+                            min(
+                                extents.rows.tokens
+                                - extents.padded.tokens
+                                // config.attn_tp_size
+                                * config.attn_tp_rank,
+                                extents.padded.tokens // config.attn_tp_size,
+                            ),
+                        )
+                        if config.routes_shares
+                        else extents.rows.tokens
+                    ),
+                    is_number=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
+                # specs/sglang/backends/flashinfer.yaml:30
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:33
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:37
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:59
+                Slot("flashinfer_mask_indptr", registry.flashinfer_mask_indptr),
+                # specs/sglang/backends/mla.yaml:19
+                Slot("mla_kv_indptr", registry.mla_kv_indptr),
+                # specs/sglang/backends/mla.yaml:22
+                Slot("mla_qo_indptr", registry.mla_qo_indptr),
+                # specs/sglang/backends/mla.yaml:34
+                Slot("mla_kv_indptr_cpu", registry.mla_kv_indptr_cpu),
+                # specs/sglang/backends/mla.yaml:37
+                Slot("mla_qo_indptr_cpu", registry.mla_qo_indptr_cpu),
+                # specs/sglang/backends/page_tables.yaml:30
+                Slot("cu_seqlens_q", registry.cu_seqlens_q),
+                # specs/sglang/backends/page_tables.yaml:33
+                Slot("cu_seqlens_k", registry.cu_seqlens_k),
+                # specs/sglang/backends/triton.yaml:11
+                Slot("triton_kv_indptr", registry.triton_kv_indptr),
+                # specs/sglang/backends/triton.yaml:14
+                Slot("triton_window_kv_indptr", registry.triton_window_kv_indptr),
+                # specs/sglang/backends/triton.yaml:17
+                Slot("triton_qo_indptr", registry.triton_qo_indptr),
+                # specs/sglang/backends/triton.yaml:19
+                Slot("triton_mask_indptr", registry.triton_mask_indptr),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.sequence_limit),
+                    (extents.padded.requests, config.sequence_limit),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:49
+                Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
+                # specs/sglang/backends/flashinfer.yaml:52
+                Slot("flashinfer_second_kv_indices", registry.flashinfer_second_kv_indices),
+                # specs/sglang/backends/mla.yaml:30
+                Slot("mla_kv_indices", registry.mla_kv_indices),
+                # specs/sglang/backends/triton.yaml:27
+                Slot("triton_kv_indices", registry.triton_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.context_length),
+                    (extents.padded.tokens, config.context_length),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:62
+                Slot("flashinfer_custom_mask", registry.flashinfer_custom_mask),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.mla_blocks),
+                    (extents.padded.requests, config.mla_blocks),
+                ),
+                # specs/sglang/backends/mla.yaml:48
+                Slot("mla_block_table", registry.mla_block_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.mla_latent_size)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.mla_latent_size),
+                    ),
+                ),
+                # specs/sglang/backends/mla.yaml:51
+                Slot("mla_padded_q", registry.mla_padded_q),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.mla_output_size)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.mla_output_size),
+                    ),
+                ),
+                # specs/sglang/backends/mla.yaml:54
+                Slot("mla_unpadded_output", registry.mla_unpadded_output),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.table_columns),
+                    (extents.padded.requests, config.table_columns),
+                ),
+                # specs/sglang/backends/page_tables.yaml:20
+                Slot("page_table", registry.page_table),
+                # specs/sglang/backends/page_tables.yaml:22
+                Slot("window_page_table", registry.window_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, present(config.max_source_positions)),
+                    (extents.padded.requests, present(config.max_source_positions)),
+                ),
+                # specs/sglang/backends/page_tables.yaml:25
+                Slot("encoder_page_table", registry.encoder_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (4 * align_up(extents.rows.requests, 4) + 1,),
+                    (4 * align_up(extents.padded.requests, 4) + 1,),
+                ),
+                # specs/sglang/backends/page_tables.yaml:35
+                Slot("scheduler_metadata", registry.scheduler_metadata),
+            ),
+            SlotGroup(
+                lambda extents: ((config.context_pages,), (config.context_pages,)),
+                # specs/sglang/backends/page_tables.yaml:38
+                Slot("strided_indices", registry.strided_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.sliding_window),
+                    (extents.padded.tokens, config.sliding_window),
+                ),
+                # specs/sglang/backends/triton.yaml:31
+                Slot("triton_window_kv_indices", registry.triton_window_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                ),
+                # specs/sglang/backends/triton.yaml:59
+                Slot("triton_attn_logits", registry.triton_attn_logits),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.triton_kv_splits)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                    ),
+                ),
+                # specs/sglang/backends/triton.yaml:62
+                Slot("triton_attn_lse", registry.triton_attn_lse),
+            ),
         )
-        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_capturing(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
@@ -1400,374 +1397,360 @@ class DflashGraphDraftRunner:
         if self.debug.values:
             self._check_values_extending(live, mode)
 
-    def _plan_extending(self, live: LiveBatch, extents: Extents) -> LoadPlan[DflashGraphDraftBatch]:
+    def _slots_extending(self) -> SlotTable[LiveBatch, Extents]:
         """The slots of dflash_draft."""
         config = self.config
-        rows, padded = extents.rows, extents.padded
         registry = self.registry
-        view = self._views.of
-        steps = LoadSteps()
-        batch = DflashGraphDraftBatch(
-            mode=live.mode,
-            live=rows,
-            padded=padded,
-            # specs/sglang/backends/flashinfer.yaml:87
-            flashinfer_graph_workspace=None
-            if registry.flashinfer_graph_workspace is None
-            else view(
-                registry.flashinfer_graph_workspace,
-                config.flashinfer_workspace_bytes
-                if config.enable_deterministic_inference
-                else max(
-                    config.flashinfer_split_blocks,
-                    cdiv(padded.tokens * (config.attention_heads // config.key_heads), 128)
-                    + (padded.requests - 1),
-                )
-                * config.flashinfer_block_bytes,
-            ),
-            # specs/sglang/backends/mla.yaml:72
-            mla_workspace=None
-            if registry.mla_workspace is None
-            else view(
-                registry.mla_workspace,
-                2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),
-            ),
-            # specs/sglang/slots.yaml:3
-            input_ids=steps.copy_present(
-                view(registry.input_ids, padded.tokens),
-                "input_ids",
-                live.input_ids,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:6
-            positions=steps.copy(
-                view(registry.positions, padded.tokens),
-                "positions",
-                live.positions,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:9
-            out_cache_loc=steps.copy_present(
-                view(registry.out_cache_loc, padded.tokens),
-                "out_cache_loc",
-                live.out_cache_loc,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:15
-            mrope_positions=steps.copy_present(
-                view(registry.mrope_positions, 3, padded.tokens),
-                "mrope_positions",
-                live.mrope_positions,
-                (3, rows.tokens),
-                0,
-            ),
-            # specs/sglang/slots.yaml:18
-            req_pool_indices=steps.copy(
-                view(registry.req_pool_indices, padded.requests),
-                "req_pool_indices",
-                live.req_pool_indices,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:21
-            seq_lens=steps.copy(
-                view(registry.seq_lens, padded.requests),
-                "seq_lens",
-                live.seq_lens,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:24
-            seq_lens_cpu=steps.copy_present(
-                view(registry.seq_lens_cpu, padded.requests),
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:61
-            canary_request_ids=None
-            if registry.canary_request_ids is None
-            else steps.copy(
-                view(registry.canary_request_ids, padded.requests),
-                "request_ids",
-                live.request_ids,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:64
-            canary_bootstrap_rooms=None
-            if registry.canary_bootstrap_rooms is None
-            else steps.copy(
-                view(registry.canary_bootstrap_rooms, padded.requests),
-                "bootstrap_rooms",
-                live.bootstrap_rooms,
-                (rows.requests,),
-                -1,
-            ),
-            # specs/sglang/slots.yaml:74
-            global_num_tokens=steps.compute(
-                view(
-                    registry.global_num_tokens,
-                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
-                ),
-                padded.tokens,
-            ),
-            # specs/sglang/slots.yaml:77
-            global_num_tokens_for_logprob=steps.compute(
-                view(
-                    registry.global_num_tokens_for_logprob,
-                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
-                ),
-                padded.tokens,
-            ),
-            # specs/sglang/slots.yaml:191
-            block_input_embeds=None
-            if registry.block_input_embeds is None
-            else steps.copy(
-                view(registry.block_input_embeds, padded.tokens, present(config.draft_hidden_size)),
-                "block_embeds",
-                live.block_embeds,
-                (rows.tokens, present(config.draft_hidden_size)),
-            ),
-            # specs/sglang/slots.yaml:194
-            block_proposals=None
-            if registry.block_proposals is None
-            else view(registry.block_proposals, padded.requests * present(config.proposed_tokens)),
-            # specs/sglang/slots.yaml:197
-            block_local_max=None
-            if registry.block_local_max is None
-            else view(registry.block_local_max, padded.requests * present(config.proposed_tokens)),
-            # specs/sglang/slots.yaml:200
-            block_local_ids=None
-            if registry.block_local_ids is None
-            else view(registry.block_local_ids, padded.requests * present(config.proposed_tokens)),
-            # specs/sglang/slots.yaml:203
-            block_gathered_max=None
-            if registry.block_gathered_max is None
-            else view(
-                registry.block_gathered_max,
-                config.tp_size,
-                padded.requests * present(config.proposed_tokens),
-            ),
-            # specs/sglang/slots.yaml:206
-            block_gathered_ids=None
-            if registry.block_gathered_ids is None
-            else view(
-                registry.block_gathered_ids,
-                config.tp_size,
-                padded.requests * present(config.proposed_tokens),
-            ),
-            # specs/sglang/slots.yaml:209
-            block_best_rank=None
-            if registry.block_best_rank is None
-            else view(
-                registry.block_best_rank, 1, padded.requests * present(config.proposed_tokens)
-            ),
-            # specs/sglang/slots.yaml:212
-            block_selected_ids=None
-            if registry.block_selected_ids is None
-            else view(
-                registry.block_selected_ids, 1, padded.requests * present(config.proposed_tokens)
-            ),
-            # specs/sglang/slots.yaml:316
-            num_token_non_padded=None
-            if registry.num_token_non_padded is None
-            else steps.compute(
-                view(registry.num_token_non_padded, 1),
-                max(
-                    0,
-                    min(
-                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                        padded.tokens // config.attn_tp_size,
+        return SlotTable(
+            SlotGroup(
+                lambda extents: (
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            config.flashinfer_split_blocks,
+                            cdiv(
+                                extents.rows.tokens * (config.attention_heads // config.key_heads),
+                                128,
+                            )
+                            + (extents.rows.requests - 1),
+                        )
+                        * config.flashinfer_block_bytes,
                     ),
-                )
-                if config.routes_shares
-                else rows.tokens,
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            config.flashinfer_split_blocks,
+                            cdiv(
+                                extents.padded.tokens
+                                * (config.attention_heads // config.key_heads),
+                                128,
+                            )
+                            + (extents.padded.requests - 1),
+                        )
+                        * config.flashinfer_block_bytes,
+                    ),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:87
+                Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
             ),
-            # specs/sglang/backends/flashinfer.yaml:30
-            flashinfer_kv_indptr=None
-            if registry.flashinfer_kv_indptr is None
-            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:33
-            flashinfer_qo_indptr=None
-            if registry.flashinfer_qo_indptr is None
-            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:35
-            flashinfer_last_page_len=None
-            if registry.flashinfer_last_page_len is None
-            else view(registry.flashinfer_last_page_len, padded.requests),
-            # specs/sglang/backends/flashinfer.yaml:37
-            flashinfer_second_kv_indptr=None
-            if registry.flashinfer_second_kv_indptr is None
-            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:40
-            flashinfer_second_qo_indptr=None
-            if registry.flashinfer_second_qo_indptr is None
-            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:49
-            flashinfer_kv_indices=None
-            if registry.flashinfer_kv_indices is None
-            else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/flashinfer.yaml:52
-            flashinfer_second_kv_indices=None
-            if registry.flashinfer_second_kv_indices is None
-            else view(
-                registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
+            SlotGroup(
+                lambda extents: (
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                ),
+                # specs/sglang/backends/mla.yaml:72
+                Slot("mla_workspace", registry.mla_workspace),
             ),
-            # specs/sglang/backends/flashinfer.yaml:55
-            flashinfer_window_cache_loc=None
-            if registry.flashinfer_window_cache_loc is None
-            else view(registry.flashinfer_window_cache_loc, padded.tokens),
-            # specs/sglang/backends/flashinfer.yaml:59
-            flashinfer_mask_indptr=None
-            if registry.flashinfer_mask_indptr is None
-            else view(registry.flashinfer_mask_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:62
-            flashinfer_custom_mask=None
-            if registry.flashinfer_custom_mask is None
-            else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
-            # specs/sglang/backends/mla.yaml:19
-            mla_kv_indptr=None
-            if registry.mla_kv_indptr is None
-            else view(registry.mla_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:22
-            mla_qo_indptr=None
-            if registry.mla_qo_indptr is None
-            else view(registry.mla_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:30
-            mla_kv_indices=None
-            if registry.mla_kv_indices is None
-            else view(registry.mla_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/mla.yaml:33
-            mla_kv_lens=None
-            if registry.mla_kv_lens is None
-            else view(registry.mla_kv_lens, padded.requests),
-            # specs/sglang/backends/mla.yaml:34
-            mla_kv_indptr_cpu=None
-            if registry.mla_kv_indptr_cpu is None
-            else view(registry.mla_kv_indptr_cpu, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:37
-            mla_qo_indptr_cpu=None
-            if registry.mla_qo_indptr_cpu is None
-            else view(registry.mla_qo_indptr_cpu, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:40
-            mla_kv_lens_cpu=None
-            if registry.mla_kv_lens_cpu is None
-            else view(registry.mla_kv_lens_cpu, padded.requests),
-            # specs/sglang/backends/mla.yaml:48
-            mla_block_table=None
-            if registry.mla_block_table is None
-            else view(registry.mla_block_table, padded.requests, config.mla_blocks),
-            # specs/sglang/backends/mla.yaml:51
-            mla_padded_q=None
-            if registry.mla_padded_q is None
-            else view(
-                registry.mla_padded_q,
-                padded.tokens,
-                config.attention_heads,
-                present(config.mla_latent_size),
+            SlotGroup(
+                lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
+                # specs/sglang/slots.yaml:3
+                Slot("input_ids", registry.input_ids, source="input_ids", fill=0, optional=True),
+                # specs/sglang/slots.yaml:6
+                Slot("positions", registry.positions, source="positions", fill=0),
+                # specs/sglang/slots.yaml:9
+                Slot(
+                    "out_cache_loc",
+                    registry.out_cache_loc,
+                    source="out_cache_loc",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/backends/flashinfer.yaml:55
+                Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
+                # specs/sglang/backends/triton.yaml:35
+                Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
+                # specs/sglang/backends/triton.yaml:39
+                Slot("triton_num_kv_splits", registry.triton_num_kv_splits),
             ),
-            # specs/sglang/backends/mla.yaml:54
-            mla_unpadded_output=None
-            if registry.mla_unpadded_output is None
-            else view(
-                registry.mla_unpadded_output,
-                padded.tokens,
-                config.attention_heads,
-                present(config.mla_output_size),
+            SlotGroup(
+                lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
+                # specs/sglang/slots.yaml:15
+                Slot(
+                    "mrope_positions",
+                    registry.mrope_positions,
+                    source="mrope_positions",
+                    fill=0,
+                    optional=True,
+                ),
             ),
-            # specs/sglang/backends/page_tables.yaml:20
-            page_table=None
-            if registry.page_table is None
-            else view(registry.page_table, padded.requests, config.table_columns),
-            # specs/sglang/backends/page_tables.yaml:22
-            window_page_table=None
-            if registry.window_page_table is None
-            else view(registry.window_page_table, padded.requests, config.table_columns),
-            # specs/sglang/backends/page_tables.yaml:25
-            encoder_page_table=None
-            if registry.encoder_page_table is None
-            else view(
-                registry.encoder_page_table, padded.requests, present(config.max_source_positions)
+            SlotGroup(
+                lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
+                # specs/sglang/slots.yaml:18
+                Slot(
+                    "req_pool_indices", registry.req_pool_indices, source="req_pool_indices", fill=0
+                ),
+                # specs/sglang/slots.yaml:21
+                Slot("seq_lens", registry.seq_lens, source="seq_lens", fill=config.sequence_fill),
+                # specs/sglang/slots.yaml:24
+                Slot(
+                    "seq_lens_cpu",
+                    registry.seq_lens_cpu,
+                    source="seq_lens_cpu",
+                    fill=config.sequence_fill,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:61
+                Slot(
+                    "canary_request_ids", registry.canary_request_ids, source="request_ids", fill=0
+                ),
+                # specs/sglang/slots.yaml:64
+                Slot(
+                    "canary_bootstrap_rooms",
+                    registry.canary_bootstrap_rooms,
+                    source="bootstrap_rooms",
+                    fill=-1,
+                ),
+                # specs/sglang/backends/flashinfer.yaml:35
+                Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
+                # specs/sglang/backends/mla.yaml:33
+                Slot("mla_kv_lens", registry.mla_kv_lens),
+                # specs/sglang/backends/mla.yaml:40
+                Slot("mla_kv_lens_cpu", registry.mla_kv_lens_cpu),
+                # specs/sglang/backends/page_tables.yaml:28
+                Slot("cache_seqlens", registry.cache_seqlens),
             ),
-            # specs/sglang/backends/page_tables.yaml:28
-            cache_seqlens=None
-            if registry.cache_seqlens is None
-            else view(registry.cache_seqlens, padded.requests),
-            # specs/sglang/backends/page_tables.yaml:30
-            cu_seqlens_q=None
-            if registry.cu_seqlens_q is None
-            else view(registry.cu_seqlens_q, padded.requests + 1),
-            # specs/sglang/backends/page_tables.yaml:33
-            cu_seqlens_k=None
-            if registry.cu_seqlens_k is None
-            else view(registry.cu_seqlens_k, padded.requests + 1),
-            # specs/sglang/backends/page_tables.yaml:35
-            scheduler_metadata=None
-            if registry.scheduler_metadata is None
-            else view(registry.scheduler_metadata, 4 * align_up(padded.requests, 4) + 1),
-            # specs/sglang/backends/page_tables.yaml:38
-            strided_indices=None
-            if registry.strided_indices is None
-            else view(registry.strided_indices, config.context_pages),
-            # specs/sglang/backends/triton.yaml:11
-            triton_kv_indptr=None
-            if registry.triton_kv_indptr is None
-            else view(registry.triton_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:14
-            triton_window_kv_indptr=None
-            if registry.triton_window_kv_indptr is None
-            else view(registry.triton_window_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:17
-            triton_qo_indptr=None
-            if registry.triton_qo_indptr is None
-            else view(registry.triton_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:19
-            triton_mask_indptr=None
-            if registry.triton_mask_indptr is None
-            else view(registry.triton_mask_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:27
-            triton_kv_indices=None
-            if registry.triton_kv_indices is None
-            else view(registry.triton_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/triton.yaml:31
-            triton_window_kv_indices=None
-            if registry.triton_window_kv_indices is None
-            else view(registry.triton_window_kv_indices, padded.tokens, config.sliding_window),
-            # specs/sglang/backends/triton.yaml:35
-            triton_window_cache_loc=None
-            if registry.triton_window_cache_loc is None
-            else view(registry.triton_window_cache_loc, padded.tokens),
-            # specs/sglang/backends/triton.yaml:39
-            triton_num_kv_splits=None
-            if registry.triton_num_kv_splits is None
-            else view(registry.triton_num_kv_splits, padded.tokens),
-            # specs/sglang/backends/triton.yaml:59
-            triton_attn_logits=None
-            if registry.triton_attn_logits is None
-            else view(
-                registry.triton_attn_logits,
-                padded.tokens,
-                config.attention_heads,
-                present(config.triton_kv_splits),
-                config.value_head_size,
+            SlotGroup(
+                lambda extents: (
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                ),
+                # specs/sglang/slots.yaml:74
+                Slot(
+                    "global_num_tokens",
+                    registry.global_num_tokens,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
+                ),
+                # specs/sglang/slots.yaml:77
+                Slot(
+                    "global_num_tokens_for_logprob",
+                    registry.global_num_tokens_for_logprob,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
+                ),
             ),
-            # specs/sglang/backends/triton.yaml:62
-            triton_attn_lse=None
-            if registry.triton_attn_lse is None
-            else view(
-                registry.triton_attn_lse,
-                padded.tokens,
-                config.attention_heads,
-                present(config.triton_kv_splits),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, present(config.draft_hidden_size)),
+                    (extents.padded.tokens, present(config.draft_hidden_size)),
+                ),
+                # specs/sglang/slots.yaml:191
+                Slot("block_input_embeds", registry.block_input_embeds, source="block_embeds"),
             ),
-            input_embeds=live.input_embeds,
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests * present(config.proposed_tokens),),
+                    (extents.padded.requests * present(config.proposed_tokens),),
+                ),
+                # specs/sglang/slots.yaml:194
+                Slot("block_proposals", registry.block_proposals),
+                # specs/sglang/slots.yaml:197
+                Slot("block_local_max", registry.block_local_max),
+                # specs/sglang/slots.yaml:200
+                Slot("block_local_ids", registry.block_local_ids),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (config.tp_size, extents.rows.requests * present(config.proposed_tokens)),
+                    (config.tp_size, extents.padded.requests * present(config.proposed_tokens)),
+                ),
+                # specs/sglang/slots.yaml:203
+                Slot("block_gathered_max", registry.block_gathered_max),
+                # specs/sglang/slots.yaml:206
+                Slot("block_gathered_ids", registry.block_gathered_ids),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (1, extents.rows.requests * present(config.proposed_tokens)),
+                    (1, extents.padded.requests * present(config.proposed_tokens)),
+                ),
+                # specs/sglang/slots.yaml:209
+                Slot("block_best_rank", registry.block_best_rank),
+                # specs/sglang/slots.yaml:212
+                Slot("block_selected_ids", registry.block_selected_ids),
+            ),
+            SlotGroup(
+                lambda extents: ((1,), (1,)),
+                # specs/sglang/slots.yaml:316
+                Slot(
+                    "num_token_non_padded",
+                    registry.num_token_non_padded,
+                    fill=lambda _, extents: (
+                        max(
+                            0,
+                            min(
+                                extents.rows.tokens
+                                - extents.padded.tokens
+                                // config.attn_tp_size
+                                * config.attn_tp_rank,
+                                extents.padded.tokens // config.attn_tp_size,
+                            ),
+                        )
+                        if config.routes_shares
+                        else extents.rows.tokens
+                    ),
+                    is_number=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
+                # specs/sglang/backends/flashinfer.yaml:30
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:33
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:37
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:59
+                Slot("flashinfer_mask_indptr", registry.flashinfer_mask_indptr),
+                # specs/sglang/backends/mla.yaml:19
+                Slot("mla_kv_indptr", registry.mla_kv_indptr),
+                # specs/sglang/backends/mla.yaml:22
+                Slot("mla_qo_indptr", registry.mla_qo_indptr),
+                # specs/sglang/backends/mla.yaml:34
+                Slot("mla_kv_indptr_cpu", registry.mla_kv_indptr_cpu),
+                # specs/sglang/backends/mla.yaml:37
+                Slot("mla_qo_indptr_cpu", registry.mla_qo_indptr_cpu),
+                # specs/sglang/backends/page_tables.yaml:30
+                Slot("cu_seqlens_q", registry.cu_seqlens_q),
+                # specs/sglang/backends/page_tables.yaml:33
+                Slot("cu_seqlens_k", registry.cu_seqlens_k),
+                # specs/sglang/backends/triton.yaml:11
+                Slot("triton_kv_indptr", registry.triton_kv_indptr),
+                # specs/sglang/backends/triton.yaml:14
+                Slot("triton_window_kv_indptr", registry.triton_window_kv_indptr),
+                # specs/sglang/backends/triton.yaml:17
+                Slot("triton_qo_indptr", registry.triton_qo_indptr),
+                # specs/sglang/backends/triton.yaml:19
+                Slot("triton_mask_indptr", registry.triton_mask_indptr),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.sequence_limit),
+                    (extents.padded.requests, config.sequence_limit),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:49
+                Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
+                # specs/sglang/backends/flashinfer.yaml:52
+                Slot("flashinfer_second_kv_indices", registry.flashinfer_second_kv_indices),
+                # specs/sglang/backends/mla.yaml:30
+                Slot("mla_kv_indices", registry.mla_kv_indices),
+                # specs/sglang/backends/triton.yaml:27
+                Slot("triton_kv_indices", registry.triton_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.context_length),
+                    (extents.padded.tokens, config.context_length),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:62
+                Slot("flashinfer_custom_mask", registry.flashinfer_custom_mask),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.mla_blocks),
+                    (extents.padded.requests, config.mla_blocks),
+                ),
+                # specs/sglang/backends/mla.yaml:48
+                Slot("mla_block_table", registry.mla_block_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.mla_latent_size)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.mla_latent_size),
+                    ),
+                ),
+                # specs/sglang/backends/mla.yaml:51
+                Slot("mla_padded_q", registry.mla_padded_q),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.mla_output_size)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.mla_output_size),
+                    ),
+                ),
+                # specs/sglang/backends/mla.yaml:54
+                Slot("mla_unpadded_output", registry.mla_unpadded_output),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.table_columns),
+                    (extents.padded.requests, config.table_columns),
+                ),
+                # specs/sglang/backends/page_tables.yaml:20
+                Slot("page_table", registry.page_table),
+                # specs/sglang/backends/page_tables.yaml:22
+                Slot("window_page_table", registry.window_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, present(config.max_source_positions)),
+                    (extents.padded.requests, present(config.max_source_positions)),
+                ),
+                # specs/sglang/backends/page_tables.yaml:25
+                Slot("encoder_page_table", registry.encoder_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (4 * align_up(extents.rows.requests, 4) + 1,),
+                    (4 * align_up(extents.padded.requests, 4) + 1,),
+                ),
+                # specs/sglang/backends/page_tables.yaml:35
+                Slot("scheduler_metadata", registry.scheduler_metadata),
+            ),
+            SlotGroup(
+                lambda extents: ((config.context_pages,), (config.context_pages,)),
+                # specs/sglang/backends/page_tables.yaml:38
+                Slot("strided_indices", registry.strided_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.sliding_window),
+                    (extents.padded.tokens, config.sliding_window),
+                ),
+                # specs/sglang/backends/triton.yaml:31
+                Slot("triton_window_kv_indices", registry.triton_window_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                ),
+                # specs/sglang/backends/triton.yaml:59
+                Slot("triton_attn_logits", registry.triton_attn_logits),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.triton_kv_splits)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                    ),
+                ),
+                # specs/sglang/backends/triton.yaml:62
+                Slot("triton_attn_lse", registry.triton_attn_lse),
+            ),
         )
-        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_extending(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
@@ -1966,24 +1949,24 @@ class DflashGraphDraftRunner:
         self, live: LiveBatch, engine: DflashGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture_block."""
-        # specs/sglang/runners/dflash_graph.yaml:57
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/dflash_graph.yaml:58
-        engine.plan_block(batch)
+        batch = self.load(live, pad=pad)
         # specs/sglang/runners/dflash_graph.yaml:59
+        engine.plan_block(batch)
+        # specs/sglang/runners/dflash_graph.yaml:60
         engine.capture_block(batch)
-        # specs/sglang/runners/dflash_graph.yaml:63
+        # specs/sglang/runners/dflash_graph.yaml:64
         with engine.timer(batch):
-            # specs/sglang/runners/dflash_graph.yaml:64
+            # specs/sglang/runners/dflash_graph.yaml:65
             output = engine.replay_block(batch)
-        # specs/sglang/runners/dflash_graph.yaml:67
+        # specs/sglang/runners/dflash_graph.yaml:68
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/dflash_graph.yaml:67",
+            place="specs/sglang/runners/dflash_graph.yaml:68",
         )
         return output
 
@@ -1991,21 +1974,21 @@ class DflashGraphDraftRunner:
         self, live: LiveBatch, engine: DflashGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of dflash_draft."""
-        # specs/sglang/runners/dflash_graph.yaml:57
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/dflash_graph.yaml:58
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/dflash_graph.yaml:59
         engine.plan_block(batch)
-        # specs/sglang/runners/dflash_graph.yaml:63
+        # specs/sglang/runners/dflash_graph.yaml:64
         with engine.timer(batch):
-            # specs/sglang/runners/dflash_graph.yaml:64
+            # specs/sglang/runners/dflash_graph.yaml:65
             output = engine.replay_block(batch)
-        # specs/sglang/runners/dflash_graph.yaml:67
+        # specs/sglang/runners/dflash_graph.yaml:68
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/dflash_graph.yaml:67",
+            place="specs/sglang/runners/dflash_graph.yaml:68",
         )
         return output

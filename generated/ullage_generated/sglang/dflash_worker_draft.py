@@ -22,12 +22,13 @@ from ullage_runtime.configuration import present
 from ullage_runtime.debug import DebugOptions, poison_around, require_unpoisoned
 from ullage_runtime.errors import BatchError
 from ullage_runtime.integers import cdiv
-from ullage_runtime.load_plan import LoadPlan, LoadSteps
+from ullage_runtime.load_plan import LoadPlan
 from ullage_runtime.native.writer import writer_for
 from ullage_runtime.plan_cache import PlanCache, Seen
+from ullage_runtime.recipe import Recipes
 from ullage_runtime.requirements import require_same_configuration
+from ullage_runtime.slots import Slot, SlotGroup, SlotTable
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import DflashWorkerDraftBatch, Extents, LiveBatch, Mode, Offer, Rows
@@ -36,7 +37,7 @@ from .config import Config, SpeculativeAlgorithm
 from .engine import DflashWorkerDraftEngine
 from .registry import DflashWorkerDraftRegistry
 
-require_generated_code_version(5, __name__)
+require_generated_code_version(6, __name__)
 
 
 # specs/sglang/modes/dflash_block.yaml:1
@@ -118,9 +119,13 @@ class DflashWorkerDraftRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.dflash_worker_draft,
         )
-        self._views = SlotViews()
-        self.plans: PlanCache[DflashWorkerDraftBatch] = PlanCache({} if self.debug.loads else SEEN)
-        self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
+        recipes = Recipes(
+            DflashWorkerDraftBatch,
+            self._tables(),
+            None if self.debug.loads else writer_for(__file__, self.registry.regions),
+            carried=CARRIED,
+        )
+        self.plans = PlanCache(recipes, {} if self.debug.loads else SEEN)
 
     def load(
         self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
@@ -139,6 +144,10 @@ class DflashWorkerDraftRunner:
         agreed = pad if not isinstance(pad, Offer) else pad.rows if pad.live is live else None
         key = self.plans.key(live, live.mode, agreed) if copy else None
         batch = None if key is None else self.plans.load(key, live)
+        if batch is None and key is not None:
+            batch = self.plans.load_unseen(
+                key, live, lambda: self._extents(live, pad, sources=False)
+            )
         if batch is None:
             batch = self._load(live, self._extents(live, pad, sources=True), copy, key)
         return batch
@@ -147,7 +156,7 @@ class DflashWorkerDraftRunner:
         self, live: LiveBatch, *, pad: bool | Offer = True
     ) -> LoadPlan[DflashWorkerDraftBatch]:
         """What loading this batch writes, and others like it; it is checked as by `load`."""
-        return self._plan(live, self._extents(live, pad, sources=True))
+        return self.plans.recipes.plan(live, self._extents(live, pad, sources=True))
 
     def extents(self, live: LiveBatch, *, pad: bool | Offer = True) -> Extents:
         """Rows of a batch before and after padding; takes part in the collectives of its mode.
@@ -204,8 +213,8 @@ class DflashWorkerDraftRunner:
         rows, padded = extents.rows, extents.padded
         if copy and not self.debug.loads:
             key = self.plans.key_of(live, live.mode, extents) if key is None else key
-            return self.plans.load_new(key, live, lambda: self._plan(live, extents))
-        plan = self._plan(live, extents)
+            return self.plans.load_new(key, live, extents)
+        plan = self.plans.recipes.plan(live, extents)
         if copy:
             return self._load_debugged(live, plan)
         if rows.brought != padded.brought:
@@ -234,12 +243,11 @@ class DflashWorkerDraftRunner:
             self.registry.regions.check_canaries()
         return batch
 
-    def _plan(self, live: LiveBatch, extents: Extents) -> LoadPlan[DflashWorkerDraftBatch]:
-        match live.mode:
-            case Mode.DFLASH_BLOCK:
-                return self._plan_laying_out(live, extents)
-            case _:
-                raise self._unknown(live.mode)
+    def _tables(self) -> Mapping[Mode, SlotTable[LiveBatch, Extents]]:
+        """The slots that each mode loads."""
+        return {
+            **dict.fromkeys((Mode.DFLASH_BLOCK,), self._slots_laying_out()),
+        }
 
     def _poison(self, live: LiveBatch) -> None:
         match live.mode:
@@ -319,51 +327,34 @@ class DflashWorkerDraftRunner:
         if self.debug.values:
             self._check_values_laying_out(live, mode)
 
-    def _plan_laying_out(
-        self, live: LiveBatch, extents: Extents
-    ) -> LoadPlan[DflashWorkerDraftBatch]:
+    def _slots_laying_out(self) -> SlotTable[LiveBatch, Extents]:
         """The slots of dflash_block."""
-        rows, padded = extents.rows, extents.padded
         registry = self.registry
-        view = self._views.of
-        steps = LoadSteps()
-        batch = DflashWorkerDraftBatch(
-            mode=live.mode,
-            live=rows,
-            padded=padded,
-            # specs/sglang/slots.yaml:215
-            laid_out_ids=None
-            if registry.laid_out_ids is None
-            else view(registry.laid_out_ids, padded.tokens),
-            # specs/sglang/slots.yaml:218
-            laid_out_positions=None
-            if registry.laid_out_positions is None
-            else view(registry.laid_out_positions, padded.tokens),
-            # specs/sglang/slots.yaml:221
-            laid_out_tokens=None
-            if registry.laid_out_tokens is None
-            else view(registry.laid_out_tokens, padded.tokens),
-            # specs/sglang/slots.yaml:224
-            laid_out_cache_loc=None
-            if registry.laid_out_cache_loc is None
-            else view(registry.laid_out_cache_loc, padded.tokens),
-            # specs/sglang/slots.yaml:228
-            laid_out_end=None
-            if registry.laid_out_end is None
-            else view(registry.laid_out_end, padded.requests),
-            # specs/sglang/slots.yaml:231
-            laid_out_seq_lens_cpu=None
-            if registry.laid_out_seq_lens_cpu is None
-            else steps.copy(
-                view(registry.laid_out_seq_lens_cpu, padded.requests),
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                (rows.requests,),
-                0,
+        return SlotTable(
+            SlotGroup(
+                lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
+                # specs/sglang/slots.yaml:215
+                Slot("laid_out_ids", registry.laid_out_ids),
+                # specs/sglang/slots.yaml:218
+                Slot("laid_out_positions", registry.laid_out_positions),
+                # specs/sglang/slots.yaml:221
+                Slot("laid_out_tokens", registry.laid_out_tokens),
+                # specs/sglang/slots.yaml:224
+                Slot("laid_out_cache_loc", registry.laid_out_cache_loc),
             ),
-            input_embeds=live.input_embeds,
+            SlotGroup(
+                lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
+                # specs/sglang/slots.yaml:228
+                Slot("laid_out_end", registry.laid_out_end),
+                # specs/sglang/slots.yaml:231
+                Slot(
+                    "laid_out_seq_lens_cpu",
+                    registry.laid_out_seq_lens_cpu,
+                    source="seq_lens_cpu",
+                    fill=0,
+                ),
+            ),
         )
-        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_laying_out(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""

@@ -28,14 +28,15 @@ from ullage_runtime.debug import (
 )
 from ullage_runtime.errors import BatchError, UllageRuntimeError
 from ullage_runtime.integers import align_up, cdiv, next_in
-from ullage_runtime.load_plan import LoadPlan, LoadSteps
+from ullage_runtime.load_plan import LoadPlan
 from ullage_runtime.native.writer import writer_for
 from ullage_runtime.outputs import cut_to_live, map_tensors
 from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.ranks import Ranks
+from ullage_runtime.recipe import Recipes
 from ullage_runtime.requirements import require_ranks, require_same_configuration
+from ullage_runtime.slots import Slot, SlotGroup, SlotTable
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import DraftExtendGraphDraftBatch, Extents, LiveBatch, Mode, Offer, Rows
@@ -44,7 +45,7 @@ from .config import Config, SpeculativeAlgorithm
 from .engine import DraftExtendGraphDraftEngine, DraftExtendGraphDraftFacts
 from .registry import DraftExtendGraphDraftRegistry
 
-require_generated_code_version(5, __name__)
+require_generated_code_version(6, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -106,6 +107,8 @@ def live_draft_extend(config: Config, requests: int) -> Rows:
 # specs/sglang/modes/draft_extend.yaml:1
 def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode draft_extend after mlp_sync_rows."""
+    if not config.require_mlp_sync:
+        return rows
     requests, tokens, graph_requests, gathered_tokens = (
         rows.requests,
         rows.tokens,
@@ -113,26 +116,24 @@ def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # mlp_sync_rows: specs/sglang/modes/draft_extend.yaml:12, specs/sglang/transforms.yaml:11
-    if config.require_mlp_sync:
-        tokens_per_request = present(config.draft_extend_width)
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(
-            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-        )
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[0] for each in gathered)
-        largest_2 = max(each[1] for each in gathered)
-        largest_3 = max(each[2] for each in gathered)
-        alike = config.sync_pads_alike or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
-        )
-        requests, tokens, graph_requests, gathered_tokens = (
-            largest_2 if alike else padded // tokens_per_request,
-            largest_1 if alike else padded,
-            largest_3 if config.require_mlp_tp_gather else requests,
-            largest_1 * config.num_dp_ranks if alike else total_0,
-        )
+    tokens_per_request = present(config.draft_extend_width)
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(
+        padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
+    )
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[0] for each in gathered)
+    largest_2 = max(each[1] for each in gathered)
+    largest_3 = max(each[2] for each in gathered)
+    alike = config.sync_pads_alike or (
+        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    )
+    requests, tokens, graph_requests, gathered_tokens = (
+        largest_2 if alike else padded // tokens_per_request,
+        largest_1 if alike else padded,
+        largest_3 if config.require_mlp_tp_gather else requests,
+        largest_1 * config.num_dp_ranks if alike else total_0,
+    )
     return rows._replace(
         requests=requests,
         tokens=tokens,
@@ -175,6 +176,8 @@ def live_idle_in_catch_up() -> Rows:
 # specs/sglang/modes/idle_in_catch_up.yaml:1
 def pad_idle_in_catch_up(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode idle_in_catch_up after mlp_sync_rows."""
+    if not config.require_mlp_sync:
+        return rows
     requests, tokens, graph_requests, gathered_tokens = (
         rows.requests,
         rows.tokens,
@@ -182,26 +185,24 @@ def pad_idle_in_catch_up(config: Config, ranks: Ranks, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # mlp_sync_rows: specs/sglang/modes/idle_in_catch_up.yaml:9, specs/sglang/transforms.yaml:11
-    if config.require_mlp_sync:
-        tokens_per_request = present(config.draft_extend_width)
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(
-            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-        )
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[0] for each in gathered)
-        largest_2 = max(each[1] for each in gathered)
-        largest_3 = max(each[2] for each in gathered)
-        alike = config.sync_pads_alike or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
-        )
-        requests, tokens, graph_requests, gathered_tokens = (
-            largest_2 if alike else padded // tokens_per_request,
-            largest_1 if alike else padded,
-            largest_3 if config.require_mlp_tp_gather else requests,
-            largest_1 * config.num_dp_ranks if alike else total_0,
-        )
+    tokens_per_request = present(config.draft_extend_width)
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(
+        padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
+    )
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[0] for each in gathered)
+    largest_2 = max(each[1] for each in gathered)
+    largest_3 = max(each[2] for each in gathered)
+    alike = config.sync_pads_alike or (
+        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    )
+    requests, tokens, graph_requests, gathered_tokens = (
+        largest_2 if alike else padded // tokens_per_request,
+        largest_1 if alike else padded,
+        largest_3 if config.require_mlp_tp_gather else requests,
+        largest_1 * config.num_dp_ranks if alike else total_0,
+    )
     return rows._replace(
         requests=requests,
         tokens=tokens,
@@ -310,11 +311,15 @@ class DraftExtendGraphDraftRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.draft_extend_graph_draft,
         )
-        self._views = SlotViews()
-        self.plans: PlanCache[DraftExtendGraphDraftBatch] = PlanCache(
-            {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
+        recipes = Recipes(
+            DraftExtendGraphDraftBatch,
+            self._tables(),
+            None if self.debug.loads else writer_for(__file__, self.registry.regions),
+            carried=CARRIED,
         )
-        self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
+        self.plans = PlanCache(
+            recipes, {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
+        )
 
     def load(
         self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
@@ -333,6 +338,10 @@ class DraftExtendGraphDraftRunner:
         agreed = pad if not isinstance(pad, Offer) else pad.rows if pad.live is live else None
         key = self.plans.key(live, live.mode, agreed) if copy else None
         batch = None if key is None else self.plans.load(key, live)
+        if batch is None and key is not None:
+            batch = self.plans.load_unseen(
+                key, live, lambda: self._extents(live, pad, sources=False)
+            )
         if batch is None:
             batch = self._load(live, self._extents(live, pad, sources=True), copy, key)
         return batch
@@ -341,7 +350,7 @@ class DraftExtendGraphDraftRunner:
         self, live: LiveBatch, *, pad: bool | Offer = True
     ) -> LoadPlan[DraftExtendGraphDraftBatch]:
         """What loading this batch writes, and others like it; it is checked as by `load`."""
-        return self._plan(live, self._extents(live, pad, sources=True))
+        return self.plans.recipes.plan(live, self._extents(live, pad, sources=True))
 
     def extents(self, live: LiveBatch, *, pad: bool | Offer = True) -> Extents:
         """Rows of a batch before and after padding; takes part in the collectives of its mode.
@@ -448,8 +457,8 @@ class DraftExtendGraphDraftRunner:
         rows, padded = extents.rows, extents.padded
         if copy and not self.debug.loads:
             key = self.plans.key_of(live, live.mode, extents) if key is None else key
-            return self.plans.load_new(key, live, lambda: self._plan(live, extents))
-        plan = self._plan(live, extents)
+            return self.plans.load_new(key, live, extents)
+        plan = self.plans.recipes.plan(live, extents)
         if copy:
             return self._load_debugged(live, plan)
         if rows.brought != padded.brought:
@@ -478,12 +487,14 @@ class DraftExtendGraphDraftRunner:
             self.registry.regions.check_canaries()
         return batch
 
-    def _plan(self, live: LiveBatch, extents: Extents) -> LoadPlan[DraftExtendGraphDraftBatch]:
-        match live.mode:
-            case Mode.CAPTURE_DRAFT_EXTEND | Mode.DRAFT_EXTEND | Mode.IDLE_IN_CATCH_UP:
-                return self._plan_catching_up(live, extents)
-            case _:
-                raise self._unknown(live.mode)
+    def _tables(self) -> Mapping[Mode, SlotTable[LiveBatch, Extents]]:
+        """The slots that each mode loads."""
+        return {
+            **dict.fromkeys(
+                (Mode.CAPTURE_DRAFT_EXTEND, Mode.DRAFT_EXTEND, Mode.IDLE_IN_CATCH_UP),
+                self._slots_catching_up(),
+            ),
+        }
 
     def _poison(self, live: LiveBatch) -> None:
         match live.mode:
@@ -896,381 +907,374 @@ class DraftExtendGraphDraftRunner:
         if self.debug.values:
             self._check_values_catching_up(live, mode)
 
-    def _plan_catching_up(
-        self, live: LiveBatch, extents: Extents
-    ) -> LoadPlan[DraftExtendGraphDraftBatch]:
+    def _slots_catching_up(self) -> SlotTable[LiveBatch, Extents]:
         """The slots of capture_draft_extend, draft_extend, idle_in_catch_up."""
         config = self.config
-        rows, padded = extents.rows, extents.padded
         registry = self.registry
-        view = self._views.of
-        steps = LoadSteps()
-        batch = DraftExtendGraphDraftBatch(
-            mode=live.mode,
-            live=rows,
-            padded=padded,
-            # specs/sglang/backends/flashinfer.yaml:87
-            flashinfer_graph_workspace=None
-            if registry.flashinfer_graph_workspace is None
-            else view(
-                registry.flashinfer_graph_workspace,
-                config.flashinfer_workspace_bytes
-                if config.enable_deterministic_inference
-                else max(
-                    config.flashinfer_split_blocks,
-                    cdiv(padded.tokens * (config.attention_heads // config.key_heads), 128)
-                    + (padded.requests - 1),
-                )
-                * config.flashinfer_block_bytes,
+        return SlotTable(
+            SlotGroup(
+                lambda extents: (
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            config.flashinfer_split_blocks,
+                            cdiv(
+                                extents.rows.tokens * (config.attention_heads // config.key_heads),
+                                128,
+                            )
+                            + (extents.rows.requests - 1),
+                        )
+                        * config.flashinfer_block_bytes,
+                    ),
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            config.flashinfer_split_blocks,
+                            cdiv(
+                                extents.padded.tokens
+                                * (config.attention_heads // config.key_heads),
+                                128,
+                            )
+                            + (extents.padded.requests - 1),
+                        )
+                        * config.flashinfer_block_bytes,
+                    ),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:87
+                Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
             ),
-            # specs/sglang/backends/mla.yaml:72
-            mla_workspace=None
-            if registry.mla_workspace is None
-            else view(
-                registry.mla_workspace,
-                2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),
+            SlotGroup(
+                lambda extents: (
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                ),
+                # specs/sglang/backends/mla.yaml:72
+                Slot("mla_workspace", registry.mla_workspace),
             ),
-            # specs/sglang/slots.yaml:3
-            input_ids=steps.copy_present(
-                view(registry.input_ids, padded.tokens),
-                "input_ids",
-                live.input_ids,
-                (rows.tokens,),
-                0,
+            SlotGroup(
+                lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
+                # specs/sglang/slots.yaml:3
+                Slot("input_ids", registry.input_ids, source="input_ids", fill=0, optional=True),
+                # specs/sglang/slots.yaml:6
+                Slot("positions", registry.positions, source="positions", fill=0),
+                # specs/sglang/slots.yaml:9
+                Slot(
+                    "out_cache_loc",
+                    registry.out_cache_loc,
+                    source="out_cache_loc",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/backends/dsa.yaml:18
+                Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
+                # specs/sglang/backends/flashinfer.yaml:55
+                Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
+                # specs/sglang/backends/triton.yaml:35
+                Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
+                # specs/sglang/backends/triton.yaml:39
+                Slot("triton_num_kv_splits", registry.triton_num_kv_splits),
             ),
-            # specs/sglang/slots.yaml:6
-            positions=steps.copy(
-                view(registry.positions, padded.tokens),
-                "positions",
-                live.positions,
-                (rows.tokens,),
-                0,
+            SlotGroup(
+                lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
+                # specs/sglang/slots.yaml:15
+                Slot(
+                    "mrope_positions",
+                    registry.mrope_positions,
+                    source="mrope_positions",
+                    fill=0,
+                    optional=True,
+                ),
             ),
-            # specs/sglang/slots.yaml:9
-            out_cache_loc=steps.copy_present(
-                view(registry.out_cache_loc, padded.tokens),
-                "out_cache_loc",
-                live.out_cache_loc,
-                (rows.tokens,),
-                0,
+            SlotGroup(
+                lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
+                # specs/sglang/slots.yaml:18
+                Slot(
+                    "req_pool_indices", registry.req_pool_indices, source="req_pool_indices", fill=0
+                ),
+                # specs/sglang/slots.yaml:21
+                Slot("seq_lens", registry.seq_lens, source="seq_lens", fill=config.sequence_fill),
+                # specs/sglang/slots.yaml:24
+                Slot(
+                    "seq_lens_cpu",
+                    registry.seq_lens_cpu,
+                    source="seq_lens_cpu",
+                    fill=config.sequence_fill,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:128
+                Slot(
+                    "verify_extend_seq_lens",
+                    registry.verify_extend_seq_lens,
+                    source="extend_seq_lens",
+                    fill=None
+                    if registry.verify_extend_seq_lens is None
+                    else present(config.draft_extend_width),
+                ),
+                # specs/sglang/slots.yaml:131
+                Slot(
+                    "num_correct_drafts",
+                    registry.num_correct_drafts,
+                    source="num_correct_drafts",
+                    fill=None
+                    if registry.num_correct_drafts is None
+                    else present(config.draft_extend_width),
+                ),
+                # specs/sglang/slots.yaml:134
+                Slot(
+                    "num_accept_tokens",
+                    registry.num_accept_tokens,
+                    source="num_accept_tokens",
+                    fill=None
+                    if registry.num_accept_tokens is None
+                    else -1
+                    if present(config.enable_multi_layer_eagle)
+                    else present(config.draft_extend_width),
+                ),
+                # specs/sglang/slots.yaml:137
+                Slot("select_index", registry.select_index, source="select_index", fill=0),
+                # specs/sglang/slots.yaml:140
+                Slot(
+                    "draft_mamba_track_indices",
+                    registry.draft_mamba_track_indices,
+                    source="mamba_track_indices",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/backends/flashinfer.yaml:35
+                Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
+                # specs/sglang/backends/mla.yaml:33
+                Slot("mla_kv_lens", registry.mla_kv_lens),
+                # specs/sglang/backends/mla.yaml:40
+                Slot("mla_kv_lens_cpu", registry.mla_kv_lens_cpu),
+                # specs/sglang/backends/page_tables.yaml:28
+                Slot("cache_seqlens", registry.cache_seqlens),
             ),
-            # specs/sglang/slots.yaml:15
-            mrope_positions=steps.copy_present(
-                view(registry.mrope_positions, 3, padded.tokens),
-                "mrope_positions",
-                live.mrope_positions,
-                (3, rows.tokens),
-                0,
-            ),
-            # specs/sglang/slots.yaml:18
-            req_pool_indices=steps.copy(
-                view(registry.req_pool_indices, padded.requests),
-                "req_pool_indices",
-                live.req_pool_indices,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:21
-            seq_lens=steps.copy(
-                view(registry.seq_lens, padded.requests),
-                "seq_lens",
-                live.seq_lens,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:24
-            seq_lens_cpu=steps.copy_present(
-                view(registry.seq_lens_cpu, padded.requests),
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:74
-            global_num_tokens=steps.compute(
-                view(
+            SlotGroup(
+                lambda extents: (
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                ),
+                # specs/sglang/slots.yaml:74
+                Slot(
+                    "global_num_tokens",
                     registry.global_num_tokens,
-                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
                 ),
-                padded.tokens,
-            ),
-            # specs/sglang/slots.yaml:77
-            global_num_tokens_for_logprob=steps.compute(
-                view(
+                # specs/sglang/slots.yaml:77
+                Slot(
+                    "global_num_tokens_for_logprob",
                     registry.global_num_tokens_for_logprob,
-                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
                 ),
-                padded.tokens,
             ),
-            # specs/sglang/slots.yaml:125
-            target_hidden_states=None
-            if registry.target_hidden_states is None
-            else steps.copy_present(
-                view(
-                    registry.target_hidden_states, padded.tokens, present(config.draft_input_size)
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, present(config.draft_input_size)),
+                    (extents.padded.tokens, present(config.draft_input_size)),
                 ),
-                "hidden_states",
-                live.hidden_states,
-                (rows.tokens, present(config.draft_input_size)),
+                # specs/sglang/slots.yaml:125
+                Slot(
+                    "target_hidden_states",
+                    registry.target_hidden_states,
+                    source="hidden_states",
+                    optional=True,
+                ),
             ),
-            # specs/sglang/slots.yaml:128
-            verify_extend_seq_lens=None
-            if registry.verify_extend_seq_lens is None
-            else steps.copy(
-                view(registry.verify_extend_seq_lens, padded.requests),
-                "extend_seq_lens",
-                live.extend_seq_lens,
-                (rows.requests,),
-                present(config.draft_extend_width),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, present(config.draft_index_topk)),
+                    (extents.padded.tokens, present(config.draft_index_topk)),
+                ),
+                # specs/sglang/slots.yaml:144
+                Slot("draft_extend_seed_topk", registry.draft_extend_seed_topk),
             ),
-            # specs/sglang/slots.yaml:131
-            num_correct_drafts=None
-            if registry.num_correct_drafts is None
-            else steps.copy(
-                view(registry.num_correct_drafts, padded.requests),
-                "num_correct_drafts",
-                live.num_correct_drafts,
-                (rows.requests,),
-                present(config.draft_extend_width),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, present(config.draft_vocab_size)),
+                    (extents.padded.requests, present(config.draft_vocab_size)),
+                ),
+                # specs/sglang/slots.yaml:148
+                Slot("draft_logits", registry.draft_logits),
             ),
-            # specs/sglang/slots.yaml:134
-            num_accept_tokens=None
-            if registry.num_accept_tokens is None
-            else steps.copy(
-                view(registry.num_accept_tokens, padded.requests),
-                "num_accept_tokens",
-                live.num_accept_tokens,
-                (rows.requests,),
-                -1
-                if present(config.enable_multi_layer_eagle)
-                else present(config.draft_extend_width),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, present(config.dsa_columns)),
+                    (extents.padded.tokens, present(config.dsa_columns)),
+                ),
+                # specs/sglang/backends/dsa.yaml:15
+                Slot("dsa_page_table", registry.dsa_page_table),
             ),
-            # specs/sglang/slots.yaml:137
-            select_index=None
-            if registry.select_index is None
-            else steps.copy(
-                view(registry.select_index, padded.requests),
-                "select_index",
-                live.select_index,
-                (rows.requests,),
-                0,
+            SlotGroup(
+                lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
+                # specs/sglang/backends/dsa.yaml:20
+                Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:30
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:33
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:37
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:59
+                Slot("flashinfer_mask_indptr", registry.flashinfer_mask_indptr),
+                # specs/sglang/backends/mla.yaml:19
+                Slot("mla_kv_indptr", registry.mla_kv_indptr),
+                # specs/sglang/backends/mla.yaml:22
+                Slot("mla_qo_indptr", registry.mla_qo_indptr),
+                # specs/sglang/backends/mla.yaml:34
+                Slot("mla_kv_indptr_cpu", registry.mla_kv_indptr_cpu),
+                # specs/sglang/backends/mla.yaml:37
+                Slot("mla_qo_indptr_cpu", registry.mla_qo_indptr_cpu),
+                # specs/sglang/backends/page_tables.yaml:30
+                Slot("cu_seqlens_q", registry.cu_seqlens_q),
+                # specs/sglang/backends/page_tables.yaml:33
+                Slot("cu_seqlens_k", registry.cu_seqlens_k),
+                # specs/sglang/backends/triton.yaml:11
+                Slot("triton_kv_indptr", registry.triton_kv_indptr),
+                # specs/sglang/backends/triton.yaml:14
+                Slot("triton_window_kv_indptr", registry.triton_window_kv_indptr),
+                # specs/sglang/backends/triton.yaml:17
+                Slot("triton_qo_indptr", registry.triton_qo_indptr),
+                # specs/sglang/backends/triton.yaml:19
+                Slot("triton_mask_indptr", registry.triton_mask_indptr),
             ),
-            # specs/sglang/slots.yaml:140
-            draft_mamba_track_indices=None
-            if registry.draft_mamba_track_indices is None
-            else steps.copy_present(
-                view(registry.draft_mamba_track_indices, padded.requests),
-                "mamba_track_indices",
-                live.mamba_track_indices,
-                (rows.requests,),
-                0,
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, present(config.dsa_index_topk)),
+                    (extents.padded.requests, present(config.dsa_index_topk)),
+                ),
+                # specs/sglang/backends/dsa.yaml:23
+                Slot("dsa_kv_indices", registry.dsa_kv_indices),
             ),
-            # specs/sglang/slots.yaml:144
-            draft_extend_seed_topk=None
-            if registry.draft_extend_seed_topk is None
-            else view(
-                registry.draft_extend_seed_topk, padded.tokens, present(config.draft_index_topk)
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.sequence_limit),
+                    (extents.padded.requests, config.sequence_limit),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:49
+                Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
+                # specs/sglang/backends/flashinfer.yaml:52
+                Slot("flashinfer_second_kv_indices", registry.flashinfer_second_kv_indices),
+                # specs/sglang/backends/mla.yaml:30
+                Slot("mla_kv_indices", registry.mla_kv_indices),
+                # specs/sglang/backends/triton.yaml:27
+                Slot("triton_kv_indices", registry.triton_kv_indices),
             ),
-            # specs/sglang/slots.yaml:148
-            draft_logits=None
-            if registry.draft_logits is None
-            else view(registry.draft_logits, padded.requests, present(config.draft_vocab_size)),
-            # specs/sglang/backends/dsa.yaml:15
-            dsa_page_table=None
-            if registry.dsa_page_table is None
-            else view(registry.dsa_page_table, padded.tokens, present(config.dsa_columns)),
-            # specs/sglang/backends/dsa.yaml:18
-            dsa_cache_seqlens=None
-            if registry.dsa_cache_seqlens is None
-            else view(registry.dsa_cache_seqlens, padded.tokens),
-            # specs/sglang/backends/dsa.yaml:20
-            dsa_kv_indptr=None
-            if registry.dsa_kv_indptr is None
-            else view(registry.dsa_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/dsa.yaml:23
-            dsa_kv_indices=None
-            if registry.dsa_kv_indices is None
-            else view(registry.dsa_kv_indices, padded.requests, present(config.dsa_index_topk)),
-            # specs/sglang/backends/flashinfer.yaml:30
-            flashinfer_kv_indptr=None
-            if registry.flashinfer_kv_indptr is None
-            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:33
-            flashinfer_qo_indptr=None
-            if registry.flashinfer_qo_indptr is None
-            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:35
-            flashinfer_last_page_len=None
-            if registry.flashinfer_last_page_len is None
-            else view(registry.flashinfer_last_page_len, padded.requests),
-            # specs/sglang/backends/flashinfer.yaml:37
-            flashinfer_second_kv_indptr=None
-            if registry.flashinfer_second_kv_indptr is None
-            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:40
-            flashinfer_second_qo_indptr=None
-            if registry.flashinfer_second_qo_indptr is None
-            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:49
-            flashinfer_kv_indices=None
-            if registry.flashinfer_kv_indices is None
-            else view(registry.flashinfer_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/flashinfer.yaml:52
-            flashinfer_second_kv_indices=None
-            if registry.flashinfer_second_kv_indices is None
-            else view(
-                registry.flashinfer_second_kv_indices, padded.requests, config.sequence_limit
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.context_length),
+                    (extents.padded.tokens, config.context_length),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:62
+                Slot("flashinfer_custom_mask", registry.flashinfer_custom_mask),
             ),
-            # specs/sglang/backends/flashinfer.yaml:55
-            flashinfer_window_cache_loc=None
-            if registry.flashinfer_window_cache_loc is None
-            else view(registry.flashinfer_window_cache_loc, padded.tokens),
-            # specs/sglang/backends/flashinfer.yaml:59
-            flashinfer_mask_indptr=None
-            if registry.flashinfer_mask_indptr is None
-            else view(registry.flashinfer_mask_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:62
-            flashinfer_custom_mask=None
-            if registry.flashinfer_custom_mask is None
-            else view(registry.flashinfer_custom_mask, padded.tokens, config.context_length),
-            # specs/sglang/backends/mla.yaml:19
-            mla_kv_indptr=None
-            if registry.mla_kv_indptr is None
-            else view(registry.mla_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:22
-            mla_qo_indptr=None
-            if registry.mla_qo_indptr is None
-            else view(registry.mla_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:30
-            mla_kv_indices=None
-            if registry.mla_kv_indices is None
-            else view(registry.mla_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/mla.yaml:33
-            mla_kv_lens=None
-            if registry.mla_kv_lens is None
-            else view(registry.mla_kv_lens, padded.requests),
-            # specs/sglang/backends/mla.yaml:34
-            mla_kv_indptr_cpu=None
-            if registry.mla_kv_indptr_cpu is None
-            else view(registry.mla_kv_indptr_cpu, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:37
-            mla_qo_indptr_cpu=None
-            if registry.mla_qo_indptr_cpu is None
-            else view(registry.mla_qo_indptr_cpu, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:40
-            mla_kv_lens_cpu=None
-            if registry.mla_kv_lens_cpu is None
-            else view(registry.mla_kv_lens_cpu, padded.requests),
-            # specs/sglang/backends/mla.yaml:48
-            mla_block_table=None
-            if registry.mla_block_table is None
-            else view(registry.mla_block_table, padded.requests, config.mla_blocks),
-            # specs/sglang/backends/mla.yaml:51
-            mla_padded_q=None
-            if registry.mla_padded_q is None
-            else view(
-                registry.mla_padded_q,
-                padded.tokens,
-                config.attention_heads,
-                present(config.mla_latent_size),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.mla_blocks),
+                    (extents.padded.requests, config.mla_blocks),
+                ),
+                # specs/sglang/backends/mla.yaml:48
+                Slot("mla_block_table", registry.mla_block_table),
             ),
-            # specs/sglang/backends/mla.yaml:54
-            mla_unpadded_output=None
-            if registry.mla_unpadded_output is None
-            else view(
-                registry.mla_unpadded_output,
-                padded.tokens,
-                config.attention_heads,
-                present(config.mla_output_size),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.mla_latent_size)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.mla_latent_size),
+                    ),
+                ),
+                # specs/sglang/backends/mla.yaml:51
+                Slot("mla_padded_q", registry.mla_padded_q),
             ),
-            # specs/sglang/backends/page_tables.yaml:20
-            page_table=None
-            if registry.page_table is None
-            else view(registry.page_table, padded.requests, config.table_columns),
-            # specs/sglang/backends/page_tables.yaml:22
-            window_page_table=None
-            if registry.window_page_table is None
-            else view(registry.window_page_table, padded.requests, config.table_columns),
-            # specs/sglang/backends/page_tables.yaml:25
-            encoder_page_table=None
-            if registry.encoder_page_table is None
-            else view(
-                registry.encoder_page_table, padded.requests, present(config.max_source_positions)
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.mla_output_size)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.mla_output_size),
+                    ),
+                ),
+                # specs/sglang/backends/mla.yaml:54
+                Slot("mla_unpadded_output", registry.mla_unpadded_output),
             ),
-            # specs/sglang/backends/page_tables.yaml:28
-            cache_seqlens=None
-            if registry.cache_seqlens is None
-            else view(registry.cache_seqlens, padded.requests),
-            # specs/sglang/backends/page_tables.yaml:30
-            cu_seqlens_q=None
-            if registry.cu_seqlens_q is None
-            else view(registry.cu_seqlens_q, padded.requests + 1),
-            # specs/sglang/backends/page_tables.yaml:33
-            cu_seqlens_k=None
-            if registry.cu_seqlens_k is None
-            else view(registry.cu_seqlens_k, padded.requests + 1),
-            # specs/sglang/backends/page_tables.yaml:35
-            scheduler_metadata=None
-            if registry.scheduler_metadata is None
-            else view(registry.scheduler_metadata, 4 * align_up(padded.requests, 4) + 1),
-            # specs/sglang/backends/page_tables.yaml:38
-            strided_indices=None
-            if registry.strided_indices is None
-            else view(registry.strided_indices, config.context_pages),
-            # specs/sglang/backends/triton.yaml:11
-            triton_kv_indptr=None
-            if registry.triton_kv_indptr is None
-            else view(registry.triton_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:14
-            triton_window_kv_indptr=None
-            if registry.triton_window_kv_indptr is None
-            else view(registry.triton_window_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:17
-            triton_qo_indptr=None
-            if registry.triton_qo_indptr is None
-            else view(registry.triton_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:19
-            triton_mask_indptr=None
-            if registry.triton_mask_indptr is None
-            else view(registry.triton_mask_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:27
-            triton_kv_indices=None
-            if registry.triton_kv_indices is None
-            else view(registry.triton_kv_indices, padded.requests, config.sequence_limit),
-            # specs/sglang/backends/triton.yaml:31
-            triton_window_kv_indices=None
-            if registry.triton_window_kv_indices is None
-            else view(registry.triton_window_kv_indices, padded.tokens, config.sliding_window),
-            # specs/sglang/backends/triton.yaml:35
-            triton_window_cache_loc=None
-            if registry.triton_window_cache_loc is None
-            else view(registry.triton_window_cache_loc, padded.tokens),
-            # specs/sglang/backends/triton.yaml:39
-            triton_num_kv_splits=None
-            if registry.triton_num_kv_splits is None
-            else view(registry.triton_num_kv_splits, padded.tokens),
-            # specs/sglang/backends/triton.yaml:59
-            triton_attn_logits=None
-            if registry.triton_attn_logits is None
-            else view(
-                registry.triton_attn_logits,
-                padded.tokens,
-                config.attention_heads,
-                present(config.triton_kv_splits),
-                config.value_head_size,
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.table_columns),
+                    (extents.padded.requests, config.table_columns),
+                ),
+                # specs/sglang/backends/page_tables.yaml:20
+                Slot("page_table", registry.page_table),
+                # specs/sglang/backends/page_tables.yaml:22
+                Slot("window_page_table", registry.window_page_table),
             ),
-            # specs/sglang/backends/triton.yaml:62
-            triton_attn_lse=None
-            if registry.triton_attn_lse is None
-            else view(
-                registry.triton_attn_lse,
-                padded.tokens,
-                config.attention_heads,
-                present(config.triton_kv_splits),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, present(config.max_source_positions)),
+                    (extents.padded.requests, present(config.max_source_positions)),
+                ),
+                # specs/sglang/backends/page_tables.yaml:25
+                Slot("encoder_page_table", registry.encoder_page_table),
             ),
-            input_embeds=live.input_embeds,
+            SlotGroup(
+                lambda extents: (
+                    (4 * align_up(extents.rows.requests, 4) + 1,),
+                    (4 * align_up(extents.padded.requests, 4) + 1,),
+                ),
+                # specs/sglang/backends/page_tables.yaml:35
+                Slot("scheduler_metadata", registry.scheduler_metadata),
+            ),
+            SlotGroup(
+                lambda extents: ((config.context_pages,), (config.context_pages,)),
+                # specs/sglang/backends/page_tables.yaml:38
+                Slot("strided_indices", registry.strided_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.sliding_window),
+                    (extents.padded.tokens, config.sliding_window),
+                ),
+                # specs/sglang/backends/triton.yaml:31
+                Slot("triton_window_kv_indices", registry.triton_window_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                ),
+                # specs/sglang/backends/triton.yaml:59
+                Slot("triton_attn_logits", registry.triton_attn_logits),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.triton_kv_splits)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                    ),
+                ),
+                # specs/sglang/backends/triton.yaml:62
+                Slot("triton_attn_lse", registry.triton_attn_lse),
+            ),
         )
-        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_catching_up(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
@@ -1514,24 +1518,24 @@ class DraftExtendGraphDraftRunner:
         self, live: LiveBatch, engine: DraftExtendGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture_draft_extend."""
-        # specs/sglang/runners/draft_extend_graph.yaml:54
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/draft_extend_graph.yaml:55
-        engine.plan_draft_extend(batch)
+        batch = self.load(live, pad=pad)
         # specs/sglang/runners/draft_extend_graph.yaml:56
+        engine.plan_draft_extend(batch)
+        # specs/sglang/runners/draft_extend_graph.yaml:57
         engine.capture_draft_extend(batch)
-        # specs/sglang/runners/draft_extend_graph.yaml:60
+        # specs/sglang/runners/draft_extend_graph.yaml:61
         with engine.timer(batch):
-            # specs/sglang/runners/draft_extend_graph.yaml:61
+            # specs/sglang/runners/draft_extend_graph.yaml:62
             output = engine.replay_draft_extend(batch)
-        # specs/sglang/runners/draft_extend_graph.yaml:64
+        # specs/sglang/runners/draft_extend_graph.yaml:65
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/draft_extend_graph.yaml:64",
+            place="specs/sglang/runners/draft_extend_graph.yaml:65",
         )
         return output
 
@@ -1539,21 +1543,21 @@ class DraftExtendGraphDraftRunner:
         self, live: LiveBatch, engine: DraftExtendGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of draft_extend, idle_in_catch_up."""
-        # specs/sglang/runners/draft_extend_graph.yaml:54
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/draft_extend_graph.yaml:55
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/draft_extend_graph.yaml:56
         engine.plan_draft_extend(batch)
-        # specs/sglang/runners/draft_extend_graph.yaml:60
+        # specs/sglang/runners/draft_extend_graph.yaml:61
         with engine.timer(batch):
-            # specs/sglang/runners/draft_extend_graph.yaml:61
+            # specs/sglang/runners/draft_extend_graph.yaml:62
             output = engine.replay_draft_extend(batch)
-        # specs/sglang/runners/draft_extend_graph.yaml:64
+        # specs/sglang/runners/draft_extend_graph.yaml:65
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/draft_extend_graph.yaml:64",
+            place="specs/sglang/runners/draft_extend_graph.yaml:65",
         )
         return output

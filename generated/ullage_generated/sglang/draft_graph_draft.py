@@ -28,14 +28,15 @@ from ullage_runtime.debug import (
 )
 from ullage_runtime.errors import BatchError, UllageRuntimeError
 from ullage_runtime.integers import align_up, cdiv, next_in
-from ullage_runtime.load_plan import LoadPlan, LoadSteps
+from ullage_runtime.load_plan import LoadPlan
 from ullage_runtime.native.writer import writer_for
 from ullage_runtime.outputs import cut_to_live, map_tensors
 from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.ranks import Ranks
+from ullage_runtime.recipe import Recipes
 from ullage_runtime.requirements import require_ranks, require_same_configuration
+from ullage_runtime.slots import Slot, SlotGroup, SlotTable
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import DraftGraphDraftBatch, Extents, LiveBatch, Mode, Offer, Rows
@@ -44,7 +45,7 @@ from .config import Config, SpeculativeAlgorithm
 from .engine import DraftGraphDraftEngine, DraftGraphDraftFacts
 from .registry import DraftGraphDraftRegistry
 
-require_generated_code_version(5, __name__)
+require_generated_code_version(6, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -105,6 +106,8 @@ def live_eagle_draft(config: Config, requests: int) -> Rows:
 # specs/sglang/modes/eagle_draft.yaml:1
 def pad_eagle_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode eagle_draft after mlp_sync_rows."""
+    if not config.require_mlp_sync:
+        return rows
     requests, tokens, graph_requests, gathered_tokens = (
         rows.requests,
         rows.tokens,
@@ -112,26 +115,24 @@ def pad_eagle_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # mlp_sync_rows: specs/sglang/modes/eagle_draft.yaml:12, specs/sglang/transforms.yaml:11
-    if config.require_mlp_sync:
-        tokens_per_request = present(config.speculative_eagle_topk)
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(
-            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-        )
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[0] for each in gathered)
-        largest_2 = max(each[1] for each in gathered)
-        largest_3 = max(each[2] for each in gathered)
-        alike = config.sync_pads_alike or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
-        )
-        requests, tokens, graph_requests, gathered_tokens = (
-            largest_2 if alike else padded // tokens_per_request,
-            largest_1 if alike else padded,
-            largest_3 if config.require_mlp_tp_gather else requests,
-            largest_1 * config.num_dp_ranks if alike else total_0,
-        )
+    tokens_per_request = present(config.speculative_eagle_topk)
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(
+        padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
+    )
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[0] for each in gathered)
+    largest_2 = max(each[1] for each in gathered)
+    largest_3 = max(each[2] for each in gathered)
+    alike = config.sync_pads_alike or (
+        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    )
+    requests, tokens, graph_requests, gathered_tokens = (
+        largest_2 if alike else padded // tokens_per_request,
+        largest_1 if alike else padded,
+        largest_3 if config.require_mlp_tp_gather else requests,
+        largest_1 * config.num_dp_ranks if alike else total_0,
+    )
     return rows._replace(
         requests=requests,
         tokens=tokens,
@@ -173,6 +174,8 @@ def live_idle_in_draft() -> Rows:
 # specs/sglang/modes/idle_in_draft.yaml:1
 def pad_idle_in_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode idle_in_draft after mlp_sync_rows."""
+    if not config.require_mlp_sync:
+        return rows
     requests, tokens, graph_requests, gathered_tokens = (
         rows.requests,
         rows.tokens,
@@ -180,26 +183,24 @@ def pad_idle_in_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # mlp_sync_rows: specs/sglang/modes/idle_in_draft.yaml:9, specs/sglang/transforms.yaml:11
-    if config.require_mlp_sync:
-        tokens_per_request = present(config.speculative_eagle_topk)
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(
-            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-        )
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[0] for each in gathered)
-        largest_2 = max(each[1] for each in gathered)
-        largest_3 = max(each[2] for each in gathered)
-        alike = config.sync_pads_alike or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
-        )
-        requests, tokens, graph_requests, gathered_tokens = (
-            largest_2 if alike else padded // tokens_per_request,
-            largest_1 if alike else padded,
-            largest_3 if config.require_mlp_tp_gather else requests,
-            largest_1 * config.num_dp_ranks if alike else total_0,
-        )
+    tokens_per_request = present(config.speculative_eagle_topk)
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(
+        padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
+    )
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[0] for each in gathered)
+    largest_2 = max(each[1] for each in gathered)
+    largest_3 = max(each[2] for each in gathered)
+    alike = config.sync_pads_alike or (
+        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    )
+    requests, tokens, graph_requests, gathered_tokens = (
+        largest_2 if alike else padded // tokens_per_request,
+        largest_1 if alike else padded,
+        largest_3 if config.require_mlp_tp_gather else requests,
+        largest_1 * config.num_dp_ranks if alike else total_0,
+    )
     return rows._replace(
         requests=requests,
         tokens=tokens,
@@ -305,11 +306,15 @@ class DraftGraphDraftRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.draft_graph_draft,
         )
-        self._views = SlotViews()
-        self.plans: PlanCache[DraftGraphDraftBatch] = PlanCache(
-            {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
+        recipes = Recipes(
+            DraftGraphDraftBatch,
+            self._tables(),
+            None if self.debug.loads else writer_for(__file__, self.registry.regions),
+            carried=CARRIED,
         )
-        self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
+        self.plans = PlanCache(
+            recipes, {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
+        )
 
     def load(
         self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
@@ -328,13 +333,17 @@ class DraftGraphDraftRunner:
         agreed = pad if not isinstance(pad, Offer) else pad.rows if pad.live is live else None
         key = self.plans.key(live, live.mode, agreed) if copy else None
         batch = None if key is None else self.plans.load(key, live)
+        if batch is None and key is not None:
+            batch = self.plans.load_unseen(
+                key, live, lambda: self._extents(live, pad, sources=False)
+            )
         if batch is None:
             batch = self._load(live, self._extents(live, pad, sources=True), copy, key)
         return batch
 
     def plan(self, live: LiveBatch, *, pad: bool | Offer = True) -> LoadPlan[DraftGraphDraftBatch]:
         """What loading this batch writes, and others like it; it is checked as by `load`."""
-        return self._plan(live, self._extents(live, pad, sources=True))
+        return self.plans.recipes.plan(live, self._extents(live, pad, sources=True))
 
     def extents(self, live: LiveBatch, *, pad: bool | Offer = True) -> Extents:
         """Rows of a batch before and after padding; takes part in the collectives of its mode.
@@ -426,8 +435,8 @@ class DraftGraphDraftRunner:
         rows, padded = extents.rows, extents.padded
         if copy and not self.debug.loads:
             key = self.plans.key_of(live, live.mode, extents) if key is None else key
-            return self.plans.load_new(key, live, lambda: self._plan(live, extents))
-        plan = self._plan(live, extents)
+            return self.plans.load_new(key, live, extents)
+        plan = self.plans.recipes.plan(live, extents)
         if copy:
             return self._load_debugged(live, plan)
         if rows.brought != padded.brought:
@@ -456,12 +465,13 @@ class DraftGraphDraftRunner:
             self.registry.regions.check_canaries()
         return batch
 
-    def _plan(self, live: LiveBatch, extents: Extents) -> LoadPlan[DraftGraphDraftBatch]:
-        match live.mode:
-            case Mode.CAPTURE_DRAFT | Mode.EAGLE_DRAFT | Mode.IDLE_IN_DRAFT:
-                return self._plan_drafting(live, extents)
-            case _:
-                raise self._unknown(live.mode)
+    def _tables(self) -> Mapping[Mode, SlotTable[LiveBatch, Extents]]:
+        """The slots that each mode loads."""
+        return {
+            **dict.fromkeys(
+                (Mode.CAPTURE_DRAFT, Mode.EAGLE_DRAFT, Mode.IDLE_IN_DRAFT), self._slots_drafting()
+            ),
+        }
 
     def _poison(self, live: LiveBatch) -> None:
         match live.mode:
@@ -902,361 +912,333 @@ class DraftGraphDraftRunner:
         if self.debug.values:
             self._check_values_drafting(live, mode)
 
-    def _plan_drafting(self, live: LiveBatch, extents: Extents) -> LoadPlan[DraftGraphDraftBatch]:
+    def _slots_drafting(self) -> SlotTable[LiveBatch, Extents]:
         """The slots of capture_draft, eagle_draft, idle_in_draft."""
         config = self.config
-        rows, padded = extents.rows, extents.padded
         registry = self.registry
-        view = self._views.of
-        steps = LoadSteps()
-        batch = DraftGraphDraftBatch(
-            mode=live.mode,
-            live=rows,
-            padded=padded,
-            # specs/sglang/backends/flashinfer.yaml:87
-            flashinfer_graph_workspace=None
-            if registry.flashinfer_graph_workspace is None
-            else view(
-                registry.flashinfer_graph_workspace,
-                config.flashinfer_workspace_bytes
-                if config.enable_deterministic_inference
-                else max(
-                    config.flashinfer_split_blocks,
-                    cdiv(padded.tokens * (config.attention_heads // config.key_heads), 128)
-                    + (padded.requests - 1),
-                )
-                * config.flashinfer_block_bytes,
+        return SlotTable(
+            SlotGroup(
+                lambda extents: (
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            config.flashinfer_split_blocks,
+                            cdiv(
+                                extents.rows.tokens * (config.attention_heads // config.key_heads),
+                                128,
+                            )
+                            + (extents.rows.requests - 1),
+                        )
+                        * config.flashinfer_block_bytes,
+                    ),
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            config.flashinfer_split_blocks,
+                            cdiv(
+                                extents.padded.tokens
+                                * (config.attention_heads // config.key_heads),
+                                128,
+                            )
+                            + (extents.padded.requests - 1),
+                        )
+                        * config.flashinfer_block_bytes,
+                    ),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:87
+                Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
             ),
-            # specs/sglang/backends/mla.yaml:72
-            mla_workspace=None
-            if registry.mla_workspace is None
-            else view(
-                registry.mla_workspace,
-                2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),
+            SlotGroup(
+                lambda extents: (
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                ),
+                # specs/sglang/backends/mla.yaml:72
+                Slot("mla_workspace", registry.mla_workspace),
             ),
-            # specs/sglang/slots.yaml:3
-            input_ids=steps.copy_present(
-                view(registry.input_ids, padded.tokens),
-                "input_ids",
-                live.input_ids,
-                (rows.tokens,),
-                0,
+            SlotGroup(
+                lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
+                # specs/sglang/slots.yaml:3
+                Slot("input_ids", registry.input_ids, source="input_ids", fill=0, optional=True),
+                # specs/sglang/slots.yaml:6
+                Slot("positions", registry.positions, source="positions", fill=0),
+                # specs/sglang/backends/flashinfer.yaml:74
+                Slot("flashinfer_draft_last_page_len", registry.flashinfer_draft_last_page_len),
+                # specs/sglang/backends/triton.yaml:39
+                Slot("triton_num_kv_splits", registry.triton_num_kv_splits),
             ),
-            # specs/sglang/slots.yaml:6
-            positions=steps.copy(
-                view(registry.positions, padded.tokens),
-                "positions",
-                live.positions,
-                (rows.tokens,),
-                0,
+            SlotGroup(
+                lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
+                # specs/sglang/slots.yaml:15
+                Slot(
+                    "mrope_positions",
+                    registry.mrope_positions,
+                    source="mrope_positions",
+                    fill=0,
+                    optional=True,
+                ),
             ),
-            # specs/sglang/slots.yaml:15
-            mrope_positions=steps.copy_present(
-                view(registry.mrope_positions, 3, padded.tokens),
-                "mrope_positions",
-                live.mrope_positions,
-                (3, rows.tokens),
-                0,
+            SlotGroup(
+                lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
+                # specs/sglang/slots.yaml:18
+                Slot(
+                    "req_pool_indices", registry.req_pool_indices, source="req_pool_indices", fill=0
+                ),
+                # specs/sglang/slots.yaml:21
+                Slot("seq_lens", registry.seq_lens, source="seq_lens", fill=config.sequence_fill),
+                # specs/sglang/slots.yaml:24
+                Slot(
+                    "seq_lens_cpu",
+                    registry.seq_lens_cpu,
+                    source="seq_lens_cpu",
+                    fill=config.sequence_fill,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:61
+                Slot(
+                    "canary_request_ids", registry.canary_request_ids, source="request_ids", fill=0
+                ),
+                # specs/sglang/slots.yaml:64
+                Slot(
+                    "canary_bootstrap_rooms",
+                    registry.canary_bootstrap_rooms,
+                    source="bootstrap_rooms",
+                    fill=-1,
+                ),
+                # specs/sglang/slots.yaml:97
+                Slot(
+                    "draft_seq_lens_of_one", registry.draft_seq_lens_of_one, fill=1, is_number=True
+                ),
+                # specs/sglang/slots.yaml:112
+                Slot("draft_top_ks", registry.draft_top_ks, source="top_ks", fill=1, optional=True),
+                # specs/sglang/slots.yaml:118
+                Slot(
+                    "draft_sampling_seed",
+                    registry.draft_sampling_seed,
+                    source="sampling_seed",
+                    fill=0,
+                    optional=True,
+                ),
             ),
-            # specs/sglang/slots.yaml:18
-            req_pool_indices=steps.copy(
-                view(registry.req_pool_indices, padded.requests),
-                "req_pool_indices",
-                live.req_pool_indices,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:21
-            seq_lens=steps.copy(
-                view(registry.seq_lens, padded.requests),
-                "seq_lens",
-                live.seq_lens,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:24
-            seq_lens_cpu=steps.copy_present(
-                view(registry.seq_lens_cpu, padded.requests),
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:61
-            canary_request_ids=None
-            if registry.canary_request_ids is None
-            else steps.copy(
-                view(registry.canary_request_ids, padded.requests),
-                "request_ids",
-                live.request_ids,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:64
-            canary_bootstrap_rooms=None
-            if registry.canary_bootstrap_rooms is None
-            else steps.copy(
-                view(registry.canary_bootstrap_rooms, padded.requests),
-                "bootstrap_rooms",
-                live.bootstrap_rooms,
-                (rows.requests,),
-                -1,
-            ),
-            # specs/sglang/slots.yaml:74
-            global_num_tokens=steps.compute(
-                view(
+            SlotGroup(
+                lambda extents: (
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                ),
+                # specs/sglang/slots.yaml:74
+                Slot(
+                    "global_num_tokens",
                     registry.global_num_tokens,
-                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
                 ),
-                padded.tokens,
-            ),
-            # specs/sglang/slots.yaml:77
-            global_num_tokens_for_logprob=steps.compute(
-                view(
+                # specs/sglang/slots.yaml:77
+                Slot(
+                    "global_num_tokens_for_logprob",
                     registry.global_num_tokens_for_logprob,
-                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
                 ),
-                padded.tokens,
             ),
-            # specs/sglang/slots.yaml:92
-            draft_cache_loc=None
-            if registry.draft_cache_loc is None
-            else steps.copy(
-                view(
-                    registry.draft_cache_loc, padded.tokens * present(config.speculative_num_steps)
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens * present(config.speculative_num_steps),),
+                    (extents.padded.tokens * present(config.speculative_num_steps),),
                 ),
-                "draft_cache_loc",
-                live.draft_cache_loc,
-                (rows.tokens * present(config.speculative_num_steps),),
-                0,
+                # specs/sglang/slots.yaml:92
+                Slot("draft_cache_loc", registry.draft_cache_loc, source="draft_cache_loc", fill=0),
             ),
-            # specs/sglang/slots.yaml:97
-            draft_seq_lens_of_one=None
-            if registry.draft_seq_lens_of_one is None
-            else steps.compute(view(registry.draft_seq_lens_of_one, padded.requests), 1),
-            # specs/sglang/slots.yaml:100
-            draft_topk_p=None
-            if registry.draft_topk_p is None
-            else steps.copy(
-                view(
-                    registry.draft_topk_p, padded.requests, present(config.speculative_eagle_topk)
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, present(config.speculative_eagle_topk)),
+                    (extents.padded.requests, present(config.speculative_eagle_topk)),
                 ),
-                "topk_p",
-                live.topk_p,
-                (rows.requests, present(config.speculative_eagle_topk)),
-                0,
+                # specs/sglang/slots.yaml:100
+                Slot("draft_topk_p", registry.draft_topk_p, source="topk_p", fill=0),
+                # specs/sglang/slots.yaml:103
+                Slot("draft_topk_index", registry.draft_topk_index, source="topk_index", fill=0),
             ),
-            # specs/sglang/slots.yaml:103
-            draft_topk_index=None
-            if registry.draft_topk_index is None
-            else steps.copy(
-                view(
-                    registry.draft_topk_index,
-                    padded.requests,
-                    present(config.speculative_eagle_topk),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, present(config.draft_hidden_size)),
+                    (extents.padded.requests, present(config.draft_hidden_size)),
                 ),
-                "topk_index",
-                live.topk_index,
-                (rows.requests, present(config.speculative_eagle_topk)),
-                0,
-            ),
-            # specs/sglang/slots.yaml:106
-            draft_hidden_states=None
-            if registry.draft_hidden_states is None
-            else steps.copy_present(
-                view(
-                    registry.draft_hidden_states, padded.requests, present(config.draft_hidden_size)
+                # specs/sglang/slots.yaml:106
+                Slot(
+                    "draft_hidden_states",
+                    registry.draft_hidden_states,
+                    source="hidden_states",
+                    fill=0,
+                    optional=True,
                 ),
-                "hidden_states",
-                live.hidden_states,
-                (rows.requests, present(config.draft_hidden_size)),
-                0,
             ),
-            # specs/sglang/slots.yaml:109
-            draft_temperatures=None
-            if registry.draft_temperatures is None
-            else steps.copy_present(
-                view(registry.draft_temperatures, padded.requests, 1),
-                "temperatures",
-                live.temperatures,
-                (rows.requests, 1),
-                1,
+            SlotGroup(
+                lambda extents: ((extents.rows.requests, 1), (extents.padded.requests, 1)),
+                # specs/sglang/slots.yaml:109
+                Slot(
+                    "draft_temperatures",
+                    registry.draft_temperatures,
+                    source="temperatures",
+                    fill=1,
+                    optional=True,
+                ),
             ),
-            # specs/sglang/slots.yaml:112
-            draft_top_ks=None
-            if registry.draft_top_ks is None
-            else steps.copy_present(
-                view(registry.draft_top_ks, padded.requests),
-                "top_ks",
-                live.top_ks,
-                (rows.requests,),
-                1,
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, present(config.draft_vocab_size)),
+                    (extents.padded.requests, present(config.draft_vocab_size)),
+                ),
+                # specs/sglang/slots.yaml:115
+                Slot("draft_probs", registry.draft_probs),
             ),
-            # specs/sglang/slots.yaml:115
-            draft_probs=None
-            if registry.draft_probs is None
-            else view(registry.draft_probs, padded.requests, present(config.draft_vocab_size)),
-            # specs/sglang/slots.yaml:118
-            draft_sampling_seed=None
-            if registry.draft_sampling_seed is None
-            else steps.copy_present(
-                view(registry.draft_sampling_seed, padded.requests),
-                "sampling_seed",
-                live.sampling_seed,
-                (rows.requests,),
-                0,
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, present(config.draft_index_topk)),
+                    (extents.padded.requests, present(config.draft_index_topk)),
+                ),
+                # specs/sglang/slots.yaml:121
+                Slot(
+                    "draft_seed_topk",
+                    registry.draft_seed_topk,
+                    source="seed_topk",
+                    fill=0,
+                    optional=True,
+                ),
             ),
-            # specs/sglang/slots.yaml:121
-            draft_seed_topk=None
-            if registry.draft_seed_topk is None
-            else steps.copy_present(
-                view(registry.draft_seed_topk, padded.requests, present(config.draft_index_topk)),
-                "seed_topk",
-                live.seed_topk,
-                (rows.requests, present(config.draft_index_topk)),
-                0,
+            SlotGroup(
+                lambda extents: (
+                    (
+                        present(config.speculative_num_steps),
+                        extents.rows.requests * present(config.speculative_eagle_topk) + 1,
+                    ),
+                    (
+                        present(config.speculative_num_steps),
+                        extents.padded.requests * present(config.speculative_eagle_topk) + 1,
+                    ),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:71
+                Slot("flashinfer_draft_kv_indptr", registry.flashinfer_draft_kv_indptr),
+                # specs/sglang/backends/mla.yaml:64
+                Slot("mla_draft_kv_indptr", registry.mla_draft_kv_indptr),
+                # specs/sglang/backends/triton.yaml:71
+                Slot("triton_draft_kv_indptr", registry.triton_draft_kv_indptr),
             ),
-            # specs/sglang/backends/flashinfer.yaml:71
-            flashinfer_draft_kv_indptr=None
-            if registry.flashinfer_draft_kv_indptr is None
-            else view(
-                registry.flashinfer_draft_kv_indptr,
-                present(config.speculative_num_steps),
-                padded.requests * present(config.speculative_eagle_topk) + 1,
+            SlotGroup(
+                lambda extents: (
+                    (
+                        present(config.speculative_num_steps),
+                        extents.rows.tokens,
+                        config.request_table_width,
+                    ),
+                    (
+                        present(config.speculative_num_steps),
+                        extents.padded.tokens,
+                        config.request_table_width,
+                    ),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:76
+                Slot("flashinfer_draft_kv_indices", registry.flashinfer_draft_kv_indices),
+                # specs/sglang/backends/mla.yaml:67
+                Slot("mla_draft_kv_indices", registry.mla_draft_kv_indices),
+                # specs/sglang/backends/triton.yaml:74
+                Slot("triton_draft_kv_indices", registry.triton_draft_kv_indices),
             ),
-            # specs/sglang/backends/flashinfer.yaml:74
-            flashinfer_draft_last_page_len=None
-            if registry.flashinfer_draft_last_page_len is None
-            else view(registry.flashinfer_draft_last_page_len, padded.tokens),
-            # specs/sglang/backends/flashinfer.yaml:76
-            flashinfer_draft_kv_indices=None
-            if registry.flashinfer_draft_kv_indices is None
-            else view(
-                registry.flashinfer_draft_kv_indices,
-                present(config.speculative_num_steps),
-                padded.tokens,
-                config.request_table_width,
+            SlotGroup(
+                lambda extents: ((config.context_pages,), (config.context_pages,)),
+                # specs/sglang/backends/page_tables.yaml:38
+                Slot("strided_indices", registry.strided_indices),
             ),
-            # specs/sglang/backends/mla.yaml:64
-            mla_draft_kv_indptr=None
-            if registry.mla_draft_kv_indptr is None
-            else view(
-                registry.mla_draft_kv_indptr,
-                present(config.speculative_num_steps),
-                padded.requests * present(config.speculative_eagle_topk) + 1,
+            SlotGroup(
+                lambda extents: (
+                    (
+                        present(config.speculative_num_steps) - 1,
+                        extents.rows.requests,
+                        config.table_columns,
+                    ),
+                    (
+                        present(config.speculative_num_steps) - 1,
+                        extents.padded.requests,
+                        config.table_columns,
+                    ),
+                ),
+                # specs/sglang/backends/page_tables.yaml:74
+                Slot("draft_page_table", registry.draft_page_table),
+                # specs/sglang/backends/page_tables.yaml:77
+                Slot("draft_window_page_table", registry.draft_window_page_table),
             ),
-            # specs/sglang/backends/mla.yaml:67
-            mla_draft_kv_indices=None
-            if registry.mla_draft_kv_indices is None
-            else view(
-                registry.mla_draft_kv_indices,
-                present(config.speculative_num_steps),
-                padded.tokens,
-                config.request_table_width,
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, present(config.branch_columns)),
+                    (extents.padded.tokens, present(config.branch_columns)),
+                ),
+                # specs/sglang/backends/page_tables.yaml:80
+                Slot("draft_branch_page_table", registry.draft_branch_page_table),
             ),
-            # specs/sglang/backends/page_tables.yaml:38
-            strided_indices=None
-            if registry.strided_indices is None
-            else view(registry.strided_indices, config.context_pages),
-            # specs/sglang/backends/page_tables.yaml:74
-            draft_page_table=None
-            if registry.draft_page_table is None
-            else view(
-                registry.draft_page_table,
-                present(config.speculative_num_steps) - 1,
-                padded.requests,
-                config.table_columns,
+            SlotGroup(
+                lambda extents: (
+                    (present(config.speculative_num_steps) - 1, extents.rows.requests),
+                    (present(config.speculative_num_steps) - 1, extents.padded.requests),
+                ),
+                # specs/sglang/backends/page_tables.yaml:83
+                Slot("draft_cache_seqlens", registry.draft_cache_seqlens),
             ),
-            # specs/sglang/backends/page_tables.yaml:77
-            draft_window_page_table=None
-            if registry.draft_window_page_table is None
-            else view(
-                registry.draft_window_page_table,
-                present(config.speculative_num_steps) - 1,
-                padded.requests,
-                config.table_columns,
+            SlotGroup(
+                lambda extents: (
+                    (present(config.speculative_num_steps) - 1, extents.rows.requests + 1),
+                    (present(config.speculative_num_steps) - 1, extents.padded.requests + 1),
+                ),
+                # specs/sglang/backends/page_tables.yaml:86
+                Slot("draft_cu_seqlens_q", registry.draft_cu_seqlens_q),
+                # specs/sglang/backends/page_tables.yaml:89
+                Slot("draft_cu_seqlens_k", registry.draft_cu_seqlens_k),
             ),
-            # specs/sglang/backends/page_tables.yaml:80
-            draft_branch_page_table=None
-            if registry.draft_branch_page_table is None
-            else view(
-                registry.draft_branch_page_table, padded.tokens, present(config.branch_columns)
+            SlotGroup(
+                lambda extents: (
+                    (
+                        present(config.speculative_num_steps) - 1,
+                        4 * align_up(extents.rows.requests, 4) + 1,
+                    ),
+                    (
+                        present(config.speculative_num_steps) - 1,
+                        4 * align_up(extents.padded.requests, 4) + 1,
+                    ),
+                ),
+                # specs/sglang/backends/page_tables.yaml:92
+                Slot("draft_scheduler_metadata", registry.draft_scheduler_metadata),
             ),
-            # specs/sglang/backends/page_tables.yaml:83
-            draft_cache_seqlens=None
-            if registry.draft_cache_seqlens is None
-            else view(
-                registry.draft_cache_seqlens,
-                present(config.speculative_num_steps) - 1,
-                padded.requests,
+            SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                ),
+                # specs/sglang/backends/triton.yaml:59
+                Slot("triton_attn_logits", registry.triton_attn_logits),
             ),
-            # specs/sglang/backends/page_tables.yaml:86
-            draft_cu_seqlens_q=None
-            if registry.draft_cu_seqlens_q is None
-            else view(
-                registry.draft_cu_seqlens_q,
-                present(config.speculative_num_steps) - 1,
-                padded.requests + 1,
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.triton_kv_splits)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                    ),
+                ),
+                # specs/sglang/backends/triton.yaml:62
+                Slot("triton_attn_lse", registry.triton_attn_lse),
             ),
-            # specs/sglang/backends/page_tables.yaml:89
-            draft_cu_seqlens_k=None
-            if registry.draft_cu_seqlens_k is None
-            else view(
-                registry.draft_cu_seqlens_k,
-                present(config.speculative_num_steps) - 1,
-                padded.requests + 1,
-            ),
-            # specs/sglang/backends/page_tables.yaml:92
-            draft_scheduler_metadata=None
-            if registry.draft_scheduler_metadata is None
-            else view(
-                registry.draft_scheduler_metadata,
-                present(config.speculative_num_steps) - 1,
-                4 * align_up(padded.requests, 4) + 1,
-            ),
-            # specs/sglang/backends/triton.yaml:39
-            triton_num_kv_splits=None
-            if registry.triton_num_kv_splits is None
-            else view(registry.triton_num_kv_splits, padded.tokens),
-            # specs/sglang/backends/triton.yaml:59
-            triton_attn_logits=None
-            if registry.triton_attn_logits is None
-            else view(
-                registry.triton_attn_logits,
-                padded.tokens,
-                config.attention_heads,
-                present(config.triton_kv_splits),
-                config.value_head_size,
-            ),
-            # specs/sglang/backends/triton.yaml:62
-            triton_attn_lse=None
-            if registry.triton_attn_lse is None
-            else view(
-                registry.triton_attn_lse,
-                padded.tokens,
-                config.attention_heads,
-                present(config.triton_kv_splits),
-            ),
-            # specs/sglang/backends/triton.yaml:71
-            triton_draft_kv_indptr=None
-            if registry.triton_draft_kv_indptr is None
-            else view(
-                registry.triton_draft_kv_indptr,
-                present(config.speculative_num_steps),
-                padded.requests * present(config.speculative_eagle_topk) + 1,
-            ),
-            # specs/sglang/backends/triton.yaml:74
-            triton_draft_kv_indices=None
-            if registry.triton_draft_kv_indices is None
-            else view(
-                registry.triton_draft_kv_indices,
-                present(config.speculative_num_steps),
-                padded.tokens,
-                config.request_table_width,
-            ),
-            input_embeds=live.input_embeds,
         )
-        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_drafting(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
@@ -1510,24 +1492,24 @@ class DraftGraphDraftRunner:
         self, live: LiveBatch, engine: DraftGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture_draft."""
-        # specs/sglang/runners/draft_graph.yaml:54
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/draft_graph.yaml:55
-        engine.plan_draft(batch)
+        batch = self.load(live, pad=pad)
         # specs/sglang/runners/draft_graph.yaml:56
+        engine.plan_draft(batch)
+        # specs/sglang/runners/draft_graph.yaml:57
         engine.capture_draft(batch)
-        # specs/sglang/runners/draft_graph.yaml:60
+        # specs/sglang/runners/draft_graph.yaml:61
         with engine.timer(batch):
-            # specs/sglang/runners/draft_graph.yaml:61
+            # specs/sglang/runners/draft_graph.yaml:62
             output = engine.replay_draft(batch)
-        # specs/sglang/runners/draft_graph.yaml:64
+        # specs/sglang/runners/draft_graph.yaml:65
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/draft_graph.yaml:64",
+            place="specs/sglang/runners/draft_graph.yaml:65",
         )
         return output
 
@@ -1535,21 +1517,21 @@ class DraftGraphDraftRunner:
         self, live: LiveBatch, engine: DraftGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of eagle_draft, idle_in_draft."""
-        # specs/sglang/runners/draft_graph.yaml:54
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/draft_graph.yaml:55
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/draft_graph.yaml:56
         engine.plan_draft(batch)
-        # specs/sglang/runners/draft_graph.yaml:60
+        # specs/sglang/runners/draft_graph.yaml:61
         with engine.timer(batch):
-            # specs/sglang/runners/draft_graph.yaml:61
+            # specs/sglang/runners/draft_graph.yaml:62
             output = engine.replay_draft(batch)
-        # specs/sglang/runners/draft_graph.yaml:64
+        # specs/sglang/runners/draft_graph.yaml:65
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/draft_graph.yaml:64",
+            place="specs/sglang/runners/draft_graph.yaml:65",
         )
         return output

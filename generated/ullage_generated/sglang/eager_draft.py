@@ -31,14 +31,15 @@ from ullage_runtime.debug import (
 )
 from ullage_runtime.errors import BatchError, UllageRuntimeError
 from ullage_runtime.integers import align_up, cdiv
-from ullage_runtime.load_plan import LoadPlan, LoadSteps
+from ullage_runtime.load_plan import LoadPlan
 from ullage_runtime.native.writer import writer_for
 from ullage_runtime.outputs import cut_to_live, map_tensors
 from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.ranks import Ranks
+from ullage_runtime.recipe import Recipes
 from ullage_runtime.requirements import require_ranks, require_same_configuration
+from ullage_runtime.slots import Slot, SlotGroup, SlotTable
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import EagerDraftBatch, Extents, LiveBatch, Mode, Offer, Rows
@@ -47,7 +48,7 @@ from .config import Config, CpStrategy, SpeculativeAlgorithm
 from .engine import EagerDraftEngine
 from .registry import EagerDraftRegistry
 
-require_generated_code_version(5, __name__)
+require_generated_code_version(6, __name__)
 
 InputsT = TypeVar("InputsT")
 ShardsT = TypeVar("ShardsT")
@@ -83,10 +84,11 @@ def pad_adaptive_draft_extend(rows: Rows) -> Rows:
 # specs/sglang/modes/adaptive_draft_extend.yaml:1
 def fit_adaptive_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode adaptive_draft_extend as this runner has them, after scatter_proxies."""
+    if config.pp_size <= 1:
+        return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
     # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
-    if config.pp_size > 1:
-        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
 
@@ -118,10 +120,11 @@ def pad_dflash_draft(rows: Rows) -> Rows:
 # specs/sglang/modes/dflash_draft.yaml:1
 def fit_dflash_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode dflash_draft as this runner has them, after scatter_proxies."""
+    if config.pp_size <= 1:
+        return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
     # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
-    if config.pp_size > 1:
-        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
 
@@ -145,6 +148,8 @@ def live_draft_extend(config: Config, requests: int) -> Rows:
 # specs/sglang/modes/draft_extend.yaml:1
 def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode draft_extend after mlp_sync_rows."""
+    if not config.require_mlp_sync:
+        return rows
     requests, tokens, graph_requests, gathered_tokens = (
         rows.requests,
         rows.tokens,
@@ -152,26 +157,24 @@ def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # mlp_sync_rows: specs/sglang/modes/draft_extend.yaml:12, specs/sglang/transforms.yaml:11
-    if config.require_mlp_sync:
-        tokens_per_request = present(config.draft_extend_width)
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(
-            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-        )
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[0] for each in gathered)
-        largest_2 = max(each[1] for each in gathered)
-        largest_3 = max(each[2] for each in gathered)
-        alike = config.sync_pads_alike or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
-        )
-        requests, tokens, graph_requests, gathered_tokens = (
-            largest_2 if alike else padded // tokens_per_request,
-            largest_1 if alike else padded,
-            largest_3 if config.require_mlp_tp_gather else requests,
-            largest_1 * config.num_dp_ranks if alike else total_0,
-        )
+    tokens_per_request = present(config.draft_extend_width)
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(
+        padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
+    )
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[0] for each in gathered)
+    largest_2 = max(each[1] for each in gathered)
+    largest_3 = max(each[2] for each in gathered)
+    alike = config.sync_pads_alike or (
+        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    )
+    requests, tokens, graph_requests, gathered_tokens = (
+        largest_2 if alike else padded // tokens_per_request,
+        largest_1 if alike else padded,
+        largest_3 if config.require_mlp_tp_gather else requests,
+        largest_1 * config.num_dp_ranks if alike else total_0,
+    )
     return rows._replace(
         requests=requests,
         tokens=tokens,
@@ -183,10 +186,11 @@ def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 # specs/sglang/modes/draft_extend.yaml:1
 def fit_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode draft_extend as this runner has them, after scatter_proxies."""
+    if config.pp_size <= 1:
+        return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
     # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
-    if config.pp_size > 1:
-        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
 
@@ -210,6 +214,8 @@ def live_eagle_draft(config: Config, requests: int) -> Rows:
 # specs/sglang/modes/eagle_draft.yaml:1
 def pad_eagle_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode eagle_draft after mlp_sync_rows."""
+    if not config.require_mlp_sync:
+        return rows
     requests, tokens, graph_requests, gathered_tokens = (
         rows.requests,
         rows.tokens,
@@ -217,26 +223,24 @@ def pad_eagle_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # mlp_sync_rows: specs/sglang/modes/eagle_draft.yaml:12, specs/sglang/transforms.yaml:11
-    if config.require_mlp_sync:
-        tokens_per_request = present(config.speculative_eagle_topk)
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(
-            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-        )
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[0] for each in gathered)
-        largest_2 = max(each[1] for each in gathered)
-        largest_3 = max(each[2] for each in gathered)
-        alike = config.sync_pads_alike or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
-        )
-        requests, tokens, graph_requests, gathered_tokens = (
-            largest_2 if alike else padded // tokens_per_request,
-            largest_1 if alike else padded,
-            largest_3 if config.require_mlp_tp_gather else requests,
-            largest_1 * config.num_dp_ranks if alike else total_0,
-        )
+    tokens_per_request = present(config.speculative_eagle_topk)
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(
+        padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
+    )
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[0] for each in gathered)
+    largest_2 = max(each[1] for each in gathered)
+    largest_3 = max(each[2] for each in gathered)
+    alike = config.sync_pads_alike or (
+        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    )
+    requests, tokens, graph_requests, gathered_tokens = (
+        largest_2 if alike else padded // tokens_per_request,
+        largest_1 if alike else padded,
+        largest_3 if config.require_mlp_tp_gather else requests,
+        largest_1 * config.num_dp_ranks if alike else total_0,
+    )
     return rows._replace(
         requests=requests,
         tokens=tokens,
@@ -248,10 +252,11 @@ def pad_eagle_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 # specs/sglang/modes/eagle_draft.yaml:1
 def fit_eagle_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode eagle_draft as this runner has them, after scatter_proxies."""
+    if config.pp_size <= 1:
+        return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
     # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
-    if config.pp_size > 1:
-        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
 
@@ -275,26 +280,29 @@ def live_extend(config: Config, requests: int, tokens: int) -> Rows:
 # specs/sglang/modes/extend.yaml:1
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode extend after mlp_sync_tokens."""
+    if not config.require_mlp_sync:
+        return rows
     tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
     # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:29
-    if config.require_mlp_sync:
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[1] for each in gathered)
-        total_2 = sum(each[1] for each in gathered)
-        alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
-        tokens, graph_tokens, gathered_tokens = (
-            largest_1 if alike else padded,
-            largest_1,
-            largest_1 * config.num_dp_ranks if alike else total_2,
-        )
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[1] for each in gathered)
+    total_2 = sum(each[1] for each in gathered)
+    alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+    tokens, graph_tokens, gathered_tokens = (
+        largest_1 if alike else padded,
+        largest_1,
+        largest_1 * config.num_dp_ranks if alike else total_2,
+    )
     return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
 
 
 # specs/sglang/modes/extend.yaml:1
 def fit_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode extend as this runner has them, after split_context, scatter_proxies."""
+    if not (config.attn_cp_size > 1 or config.pp_size > 1):
+        return rows
     requests, tokens, context_tokens, proxy_tokens = (
         rows.requests,
         rows.tokens,
@@ -366,6 +374,8 @@ def live_frozen_kv_draft(config: Config, requests: int) -> Rows:
 # specs/sglang/modes/frozen_kv_draft.yaml:1
 def pad_frozen_kv_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode frozen_kv_draft after expand_topk, mlp_sync_rows."""
+    if not config.require_mlp_sync:
+        return rows
     requests, tokens, graph_requests, gathered_tokens = (
         rows.requests,
         rows.tokens,
@@ -373,26 +383,24 @@ def pad_frozen_kv_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # mlp_sync_rows: specs/sglang/modes/frozen_kv_draft.yaml:13, specs/sglang/transforms.yaml:11
-    if config.require_mlp_sync:
-        tokens_per_request = 1
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(
-            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-        )
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[0] for each in gathered)
-        largest_2 = max(each[1] for each in gathered)
-        largest_3 = max(each[2] for each in gathered)
-        alike = config.sync_pads_alike or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
-        )
-        requests, tokens, graph_requests, gathered_tokens = (
-            largest_2 if alike else padded // tokens_per_request,
-            largest_1 if alike else padded,
-            largest_3 if config.require_mlp_tp_gather else requests,
-            largest_1 * config.num_dp_ranks if alike else total_0,
-        )
+    tokens_per_request = 1
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(
+        padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
+    )
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[0] for each in gathered)
+    largest_2 = max(each[1] for each in gathered)
+    largest_3 = max(each[2] for each in gathered)
+    alike = config.sync_pads_alike or (
+        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    )
+    requests, tokens, graph_requests, gathered_tokens = (
+        largest_2 if alike else padded // tokens_per_request,
+        largest_1 if alike else padded,
+        largest_3 if config.require_mlp_tp_gather else requests,
+        largest_1 * config.num_dp_ranks if alike else total_0,
+    )
     return rows._replace(
         requests=requests,
         tokens=tokens,
@@ -404,10 +412,11 @@ def pad_frozen_kv_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 # specs/sglang/modes/frozen_kv_draft.yaml:1
 def fit_frozen_kv_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode frozen_kv_draft as this runner has them, after scatter_proxies."""
+    if config.pp_size <= 1:
+        return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
     # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
-    if config.pp_size > 1:
-        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
 
@@ -462,10 +471,11 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 # specs/sglang/modes/idle_beside_extend.yaml:1
 def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_beside_extend as this runner has them, after scatter_proxies."""
+    if config.pp_size <= 1:
+        return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
     # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
-    if config.pp_size > 1:
-        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
 
@@ -489,6 +499,8 @@ def live_idle_in_catch_up() -> Rows:
 # specs/sglang/modes/idle_in_catch_up.yaml:1
 def pad_idle_in_catch_up(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode idle_in_catch_up after mlp_sync_rows."""
+    if not config.require_mlp_sync:
+        return rows
     requests, tokens, graph_requests, gathered_tokens = (
         rows.requests,
         rows.tokens,
@@ -496,26 +508,24 @@ def pad_idle_in_catch_up(config: Config, ranks: Ranks, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # mlp_sync_rows: specs/sglang/modes/idle_in_catch_up.yaml:9, specs/sglang/transforms.yaml:11
-    if config.require_mlp_sync:
-        tokens_per_request = present(config.draft_extend_width)
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(
-            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-        )
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[0] for each in gathered)
-        largest_2 = max(each[1] for each in gathered)
-        largest_3 = max(each[2] for each in gathered)
-        alike = config.sync_pads_alike or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
-        )
-        requests, tokens, graph_requests, gathered_tokens = (
-            largest_2 if alike else padded // tokens_per_request,
-            largest_1 if alike else padded,
-            largest_3 if config.require_mlp_tp_gather else requests,
-            largest_1 * config.num_dp_ranks if alike else total_0,
-        )
+    tokens_per_request = present(config.draft_extend_width)
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(
+        padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
+    )
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[0] for each in gathered)
+    largest_2 = max(each[1] for each in gathered)
+    largest_3 = max(each[2] for each in gathered)
+    alike = config.sync_pads_alike or (
+        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    )
+    requests, tokens, graph_requests, gathered_tokens = (
+        largest_2 if alike else padded // tokens_per_request,
+        largest_1 if alike else padded,
+        largest_3 if config.require_mlp_tp_gather else requests,
+        largest_1 * config.num_dp_ranks if alike else total_0,
+    )
     return rows._replace(
         requests=requests,
         tokens=tokens,
@@ -527,10 +537,11 @@ def pad_idle_in_catch_up(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 # specs/sglang/modes/idle_in_catch_up.yaml:1
 def fit_idle_in_catch_up(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_in_catch_up as this runner has them, after scatter_proxies."""
+    if config.pp_size <= 1:
+        return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
     # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
-    if config.pp_size > 1:
-        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
 
@@ -554,6 +565,8 @@ def live_idle_in_draft() -> Rows:
 # specs/sglang/modes/idle_in_draft.yaml:1
 def pad_idle_in_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode idle_in_draft after mlp_sync_rows."""
+    if not config.require_mlp_sync:
+        return rows
     requests, tokens, graph_requests, gathered_tokens = (
         rows.requests,
         rows.tokens,
@@ -561,26 +574,24 @@ def pad_idle_in_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # mlp_sync_rows: specs/sglang/modes/idle_in_draft.yaml:9, specs/sglang/transforms.yaml:11
-    if config.require_mlp_sync:
-        tokens_per_request = present(config.speculative_eagle_topk)
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(
-            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-        )
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[0] for each in gathered)
-        largest_2 = max(each[1] for each in gathered)
-        largest_3 = max(each[2] for each in gathered)
-        alike = config.sync_pads_alike or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
-        )
-        requests, tokens, graph_requests, gathered_tokens = (
-            largest_2 if alike else padded // tokens_per_request,
-            largest_1 if alike else padded,
-            largest_3 if config.require_mlp_tp_gather else requests,
-            largest_1 * config.num_dp_ranks if alike else total_0,
-        )
+    tokens_per_request = present(config.speculative_eagle_topk)
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(
+        padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
+    )
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[0] for each in gathered)
+    largest_2 = max(each[1] for each in gathered)
+    largest_3 = max(each[2] for each in gathered)
+    alike = config.sync_pads_alike or (
+        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    )
+    requests, tokens, graph_requests, gathered_tokens = (
+        largest_2 if alike else padded // tokens_per_request,
+        largest_1 if alike else padded,
+        largest_3 if config.require_mlp_tp_gather else requests,
+        largest_1 * config.num_dp_ranks if alike else total_0,
+    )
     return rows._replace(
         requests=requests,
         tokens=tokens,
@@ -592,10 +603,11 @@ def pad_idle_in_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 # specs/sglang/modes/idle_in_draft.yaml:1
 def fit_idle_in_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_in_draft as this runner has them, after scatter_proxies."""
+    if config.pp_size <= 1:
+        return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
     # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
-    if config.pp_size > 1:
-        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
 
@@ -619,6 +631,8 @@ def live_idle_in_frozen_draft() -> Rows:
 # specs/sglang/modes/idle_in_frozen_draft.yaml:1
 def pad_idle_in_frozen_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode idle_in_frozen_draft after mlp_sync_rows."""
+    if not config.require_mlp_sync:
+        return rows
     requests, tokens, graph_requests, gathered_tokens = (
         rows.requests,
         rows.tokens,
@@ -627,26 +641,24 @@ def pad_idle_in_frozen_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     )
     # mlp_sync_rows: specs/sglang/modes/idle_in_frozen_draft.yaml:9,
     # specs/sglang/transforms.yaml:11
-    if config.require_mlp_sync:
-        tokens_per_request = 1
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(
-            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-        )
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[0] for each in gathered)
-        largest_2 = max(each[1] for each in gathered)
-        largest_3 = max(each[2] for each in gathered)
-        alike = config.sync_pads_alike or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
-        )
-        requests, tokens, graph_requests, gathered_tokens = (
-            largest_2 if alike else padded // tokens_per_request,
-            largest_1 if alike else padded,
-            largest_3 if config.require_mlp_tp_gather else requests,
-            largest_1 * config.num_dp_ranks if alike else total_0,
-        )
+    tokens_per_request = 1
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(
+        padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
+    )
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[0] for each in gathered)
+    largest_2 = max(each[1] for each in gathered)
+    largest_3 = max(each[2] for each in gathered)
+    alike = config.sync_pads_alike or (
+        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    )
+    requests, tokens, graph_requests, gathered_tokens = (
+        largest_2 if alike else padded // tokens_per_request,
+        largest_1 if alike else padded,
+        largest_3 if config.require_mlp_tp_gather else requests,
+        largest_1 * config.num_dp_ranks if alike else total_0,
+    )
     return rows._replace(
         requests=requests,
         tokens=tokens,
@@ -658,10 +670,11 @@ def pad_idle_in_frozen_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 # specs/sglang/modes/idle_in_frozen_draft.yaml:1
 def fit_idle_in_frozen_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_in_frozen_draft as this runner has them, after scatter_proxies."""
+    if config.pp_size <= 1:
+        return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
     # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
-    if config.pp_size > 1:
-        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
 
@@ -807,11 +820,15 @@ class EagerDraftRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.eager_draft,
         )
-        self._views = SlotViews()
-        self.plans: PlanCache[EagerDraftBatch] = PlanCache(
-            {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
+        recipes = Recipes(
+            EagerDraftBatch,
+            self._tables(),
+            None if self.debug.loads else writer_for(__file__, self.registry.regions),
+            carried=CARRIED,
         )
-        self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
+        self.plans = PlanCache(
+            recipes, {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
+        )
         self._is_warm = False
 
     def load(
@@ -831,13 +848,17 @@ class EagerDraftRunner:
         agreed = pad if not isinstance(pad, Offer) else pad.rows if pad.live is live else None
         key = self.plans.key(live, live.mode, agreed) if copy else None
         batch = None if key is None else self.plans.load(key, live)
+        if batch is None and key is not None:
+            batch = self.plans.load_unseen(
+                key, live, lambda: self._extents(live, pad, sources=False)
+            )
         if batch is None:
             batch = self._load(live, self._extents(live, pad, sources=True), copy, key)
         return batch
 
     def plan(self, live: LiveBatch, *, pad: bool | Offer = True) -> LoadPlan[EagerDraftBatch]:
         """What loading this batch writes, and others like it; it is checked as by `load`."""
-        return self._plan(live, self._extents(live, pad, sources=True))
+        return self.plans.recipes.plan(live, self._extents(live, pad, sources=True))
 
     def extents(self, live: LiveBatch, *, pad: bool | Offer = True) -> Extents:
         """Rows of a batch before and after padding; takes part in the collectives of its mode.
@@ -1156,8 +1177,8 @@ class EagerDraftRunner:
         rows, padded = extents.rows, extents.padded
         if copy and not self.debug.loads:
             key = self.plans.key_of(live, live.mode, extents) if key is None else key
-            return self.plans.load_new(key, live, lambda: self._plan(live, extents))
-        plan = self._plan(live, extents)
+            return self.plans.load_new(key, live, extents)
+        plan = self.plans.recipes.plan(live, extents)
         if copy:
             return self._load_debugged(live, plan)
         if rows.brought != padded.brought:
@@ -1184,26 +1205,30 @@ class EagerDraftRunner:
             self.registry.regions.check_canaries()
         return batch
 
-    def _plan(self, live: LiveBatch, extents: Extents) -> LoadPlan[EagerDraftBatch]:
-        match live.mode:
-            case (
-                Mode.ADAPTIVE_DRAFT_EXTEND
-                | Mode.DFLASH_DRAFT
-                | Mode.DRAFT_EXTEND
-                | Mode.EXTEND
-                | Mode.IDLE_BESIDE_EXTEND
-            ):
-                return self._plan_extending(live, extents)
-            case (
-                Mode.EAGLE_DRAFT
-                | Mode.FROZEN_KV_DRAFT
-                | Mode.IDLE_IN_CATCH_UP
-                | Mode.IDLE_IN_DRAFT
-                | Mode.IDLE_IN_FROZEN_DRAFT
-            ):
-                return self._plan_eagle_draft(live, extents)
-            case _:
-                raise self._unknown(live.mode)
+    def _tables(self) -> Mapping[Mode, SlotTable[LiveBatch, Extents]]:
+        """The slots that each mode loads."""
+        return {
+            **dict.fromkeys(
+                (
+                    Mode.ADAPTIVE_DRAFT_EXTEND,
+                    Mode.DFLASH_DRAFT,
+                    Mode.DRAFT_EXTEND,
+                    Mode.EXTEND,
+                    Mode.IDLE_BESIDE_EXTEND,
+                ),
+                self._slots_extending(),
+            ),
+            **dict.fromkeys(
+                (
+                    Mode.EAGLE_DRAFT,
+                    Mode.FROZEN_KV_DRAFT,
+                    Mode.IDLE_IN_CATCH_UP,
+                    Mode.IDLE_IN_DRAFT,
+                    Mode.IDLE_IN_FROZEN_DRAFT,
+                ),
+                self._slots_eagle_draft(),
+            ),
+        }
 
     def _poison(self, live: LiveBatch) -> None:
         match live.mode:
@@ -2063,225 +2088,179 @@ class EagerDraftRunner:
         if self.debug.values:
             self._check_values_extending(live, mode)
 
-    def _plan_extending(self, live: LiveBatch, extents: Extents) -> LoadPlan[EagerDraftBatch]:
+    def _slots_extending(self) -> SlotTable[LiveBatch, Extents]:
         """The slots of adaptive_draft_extend, dflash_draft, draft_extend, extend,
         idle_beside_extend.
         """
         config = self.config
-        rows, padded = extents.rows, extents.padded
         registry = self.registry
-        view = self._views.of
-        steps = LoadSteps()
-        batch = EagerDraftBatch(
-            mode=live.mode,
-            live=rows,
-            padded=padded,
-            # specs/sglang/backends/flashinfer.yaml:81
-            flashinfer_workspace=None
-            if registry.flashinfer_workspace is None
-            else view(
-                registry.flashinfer_workspace,
-                config.flashinfer_workspace_bytes
-                if config.enable_deterministic_inference
-                else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
-            ),
-            # specs/sglang/backends/mla.yaml:72
-            mla_workspace=None
-            if registry.mla_workspace is None
-            else view(
-                registry.mla_workspace,
-                2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),
-            ),
-            # specs/sglang/slots.yaml:3
-            input_ids=steps.copy_present(
-                view(registry.input_ids, padded.tokens),
-                "input_ids",
-                live.input_ids,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:6
-            positions=steps.copy(
-                view(registry.positions, padded.tokens),
-                "positions",
-                live.positions,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:9
-            out_cache_loc=steps.copy_present(
-                view(registry.out_cache_loc, padded.tokens),
-                "out_cache_loc",
-                live.out_cache_loc,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:15
-            mrope_positions=steps.copy_present(
-                view(registry.mrope_positions, 3, padded.tokens),
-                "mrope_positions",
-                live.mrope_positions,
-                (3, rows.tokens),
-                0,
-            ),
-            # specs/sglang/slots.yaml:18
-            req_pool_indices=steps.copy(
-                view(registry.req_pool_indices, padded.requests),
-                "req_pool_indices",
-                live.req_pool_indices,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:21
-            seq_lens=steps.copy(
-                view(registry.seq_lens, padded.requests),
-                "seq_lens",
-                live.seq_lens,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:24
-            seq_lens_cpu=steps.copy_present(
-                view(registry.seq_lens_cpu, padded.requests),
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:27
-            extend_seq_lens=steps.copy(
-                view(registry.extend_seq_lens, padded.requests),
-                "extend_seq_lens",
-                live.extend_seq_lens,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:30
-            extend_prefix_lens=steps.copy(
-                view(registry.extend_prefix_lens, padded.requests),
-                "extend_prefix_lens",
-                live.extend_prefix_lens,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:33
-            extend_start_loc=steps.copy_present(
-                view(registry.extend_start_loc, padded.requests),
-                "extend_start_loc",
-                live.extend_start_loc,
-                (rows.requests,),
-                rows.tokens,
-            ),
-            # specs/sglang/slots.yaml:36
-            encoder_lens=None
-            if registry.encoder_lens is None
-            else steps.copy(
-                view(registry.encoder_lens, padded.requests),
-                "encoder_lens",
-                live.encoder_lens,
-                (rows.requests,),
-                present(config.max_source_positions),
-            ),
-            # specs/sglang/slots.yaml:40
-            mamba_track_indices=None
-            if registry.mamba_track_indices is None
-            else steps.copy_present(
-                view(registry.mamba_track_indices, padded.requests),
-                "mamba_track_indices",
-                live.mamba_track_indices,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:43
-            mamba_track_mask=None
-            if registry.mamba_track_mask is None
-            else steps.copy_present(
-                view(registry.mamba_track_mask, padded.requests),
-                "mamba_track_mask",
-                live.mamba_track_mask,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:46
-            ngram_column_starts=None
-            if registry.ngram_column_starts is None
-            else steps.copy(
-                view(registry.ngram_column_starts, padded.requests),
-                "ngram_column_starts",
-                live.ngram_column_starts,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:49
-            ngram_req_lens=None
-            if registry.ngram_req_lens is None
-            else steps.copy(
-                view(registry.ngram_req_lens, padded.requests),
-                "ngram_req_lens",
-                live.ngram_req_lens,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:316
-            num_token_non_padded=None
-            if registry.num_token_non_padded is None
-            else steps.compute(
-                view(registry.num_token_non_padded, 1),
-                max(
-                    0,
-                    min(
-                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                        padded.tokens // config.attn_tp_size,
+        return SlotTable(
+            SlotGroup(
+                lambda extents: (
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
                     ),
-                )
-                if config.routes_shares
-                else rows.tokens,
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
+                    ),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:81
+                Slot("flashinfer_workspace", registry.flashinfer_workspace),
             ),
-            # specs/sglang/backends/flashinfer.yaml:30
-            flashinfer_kv_indptr=None
-            if registry.flashinfer_kv_indptr is None
-            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:33
-            flashinfer_qo_indptr=None
-            if registry.flashinfer_qo_indptr is None
-            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:35
-            flashinfer_last_page_len=None
-            if registry.flashinfer_last_page_len is None
-            else view(registry.flashinfer_last_page_len, padded.requests),
-            # specs/sglang/backends/flashinfer.yaml:37
-            flashinfer_second_kv_indptr=None
-            if registry.flashinfer_second_kv_indptr is None
-            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:40
-            flashinfer_second_qo_indptr=None
-            if registry.flashinfer_second_qo_indptr is None
-            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:19
-            mla_kv_indptr=None
-            if registry.mla_kv_indptr is None
-            else view(registry.mla_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:22
-            mla_qo_indptr=None
-            if registry.mla_qo_indptr is None
-            else view(registry.mla_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:11
-            triton_kv_indptr=None
-            if registry.triton_kv_indptr is None
-            else view(registry.triton_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:14
-            triton_window_kv_indptr=None
-            if registry.triton_window_kv_indptr is None
-            else view(registry.triton_window_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:17
-            triton_qo_indptr=None
-            if registry.triton_qo_indptr is None
-            else view(registry.triton_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:19
-            triton_mask_indptr=None
-            if registry.triton_mask_indptr is None
-            else view(registry.triton_mask_indptr, padded.requests + 1),
-            input_embeds=live.input_embeds,
+            SlotGroup(
+                lambda extents: (
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                ),
+                # specs/sglang/backends/mla.yaml:72
+                Slot("mla_workspace", registry.mla_workspace),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
+                # specs/sglang/slots.yaml:3
+                Slot("input_ids", registry.input_ids, source="input_ids", fill=0, optional=True),
+                # specs/sglang/slots.yaml:6
+                Slot("positions", registry.positions, source="positions", fill=0),
+                # specs/sglang/slots.yaml:9
+                Slot(
+                    "out_cache_loc",
+                    registry.out_cache_loc,
+                    source="out_cache_loc",
+                    fill=0,
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
+                # specs/sglang/slots.yaml:15
+                Slot(
+                    "mrope_positions",
+                    registry.mrope_positions,
+                    source="mrope_positions",
+                    fill=0,
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
+                # specs/sglang/slots.yaml:18
+                Slot(
+                    "req_pool_indices", registry.req_pool_indices, source="req_pool_indices", fill=0
+                ),
+                # specs/sglang/slots.yaml:21
+                Slot("seq_lens", registry.seq_lens, source="seq_lens", fill=config.sequence_fill),
+                # specs/sglang/slots.yaml:24
+                Slot(
+                    "seq_lens_cpu",
+                    registry.seq_lens_cpu,
+                    source="seq_lens_cpu",
+                    fill=config.sequence_fill,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:27
+                Slot("extend_seq_lens", registry.extend_seq_lens, source="extend_seq_lens", fill=0),
+                # specs/sglang/slots.yaml:30
+                Slot(
+                    "extend_prefix_lens",
+                    registry.extend_prefix_lens,
+                    source="extend_prefix_lens",
+                    fill=0,
+                ),
+                # specs/sglang/slots.yaml:33
+                Slot(
+                    "extend_start_loc",
+                    registry.extend_start_loc,
+                    source="extend_start_loc",
+                    fill=lambda _, extents: extents.rows.tokens,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:36
+                Slot(
+                    "encoder_lens",
+                    registry.encoder_lens,
+                    source="encoder_lens",
+                    fill=None
+                    if registry.encoder_lens is None
+                    else present(config.max_source_positions),
+                ),
+                # specs/sglang/slots.yaml:40
+                Slot(
+                    "mamba_track_indices",
+                    registry.mamba_track_indices,
+                    source="mamba_track_indices",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:43
+                Slot(
+                    "mamba_track_mask",
+                    registry.mamba_track_mask,
+                    source="mamba_track_mask",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:46
+                Slot(
+                    "ngram_column_starts",
+                    registry.ngram_column_starts,
+                    source="ngram_column_starts",
+                ),
+                # specs/sglang/slots.yaml:49
+                Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
+                # specs/sglang/backends/flashinfer.yaml:35
+                Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
+            ),
+            SlotGroup(
+                lambda extents: ((1,), (1,)),
+                # specs/sglang/slots.yaml:316
+                Slot(
+                    "num_token_non_padded",
+                    registry.num_token_non_padded,
+                    fill=lambda _, extents: (
+                        max(
+                            0,
+                            min(
+                                extents.rows.tokens
+                                - extents.padded.tokens
+                                // config.attn_tp_size
+                                * config.attn_tp_rank,
+                                extents.padded.tokens // config.attn_tp_size,
+                            ),
+                        )
+                        if config.routes_shares
+                        else extents.rows.tokens
+                    ),
+                    is_number=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
+                # specs/sglang/backends/flashinfer.yaml:30
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:33
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:37
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
+                # specs/sglang/backends/mla.yaml:19
+                Slot("mla_kv_indptr", registry.mla_kv_indptr),
+                # specs/sglang/backends/mla.yaml:22
+                Slot("mla_qo_indptr", registry.mla_qo_indptr),
+                # specs/sglang/backends/triton.yaml:11
+                Slot("triton_kv_indptr", registry.triton_kv_indptr),
+                # specs/sglang/backends/triton.yaml:14
+                Slot("triton_window_kv_indptr", registry.triton_window_kv_indptr),
+                # specs/sglang/backends/triton.yaml:17
+                Slot("triton_qo_indptr", registry.triton_qo_indptr),
+                # specs/sglang/backends/triton.yaml:19
+                Slot("triton_mask_indptr", registry.triton_mask_indptr),
+            ),
         )
-        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_extending(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
@@ -2661,201 +2640,162 @@ class EagerDraftRunner:
         if self.debug.values:
             self._check_values_eagle_draft(live, mode)
 
-    def _plan_eagle_draft(self, live: LiveBatch, extents: Extents) -> LoadPlan[EagerDraftBatch]:
+    def _slots_eagle_draft(self) -> SlotTable[LiveBatch, Extents]:
         """The slots of eagle_draft, frozen_kv_draft, idle_in_catch_up, idle_in_draft,
         idle_in_frozen_draft.
         """
         config = self.config
-        rows, padded = extents.rows, extents.padded
         registry = self.registry
-        view = self._views.of
-        steps = LoadSteps()
-        batch = EagerDraftBatch(
-            mode=live.mode,
-            live=rows,
-            padded=padded,
-            # specs/sglang/backends/flashinfer.yaml:81
-            flashinfer_workspace=None
-            if registry.flashinfer_workspace is None
-            else view(
-                registry.flashinfer_workspace,
-                config.flashinfer_workspace_bytes
-                if config.enable_deterministic_inference
-                else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
-            ),
-            # specs/sglang/backends/mla.yaml:72
-            mla_workspace=None
-            if registry.mla_workspace is None
-            else view(
-                registry.mla_workspace,
-                2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),
-            ),
-            # specs/sglang/slots.yaml:3
-            input_ids=steps.copy_present(
-                view(registry.input_ids, padded.tokens),
-                "input_ids",
-                live.input_ids,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:6
-            positions=steps.copy(
-                view(registry.positions, padded.tokens),
-                "positions",
-                live.positions,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:9
-            out_cache_loc=steps.copy_present(
-                view(registry.out_cache_loc, padded.tokens),
-                "out_cache_loc",
-                live.out_cache_loc,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:15
-            mrope_positions=steps.copy_present(
-                view(registry.mrope_positions, 3, padded.tokens),
-                "mrope_positions",
-                live.mrope_positions,
-                (3, rows.tokens),
-                0,
-            ),
-            # specs/sglang/slots.yaml:18
-            req_pool_indices=steps.copy(
-                view(registry.req_pool_indices, padded.requests),
-                "req_pool_indices",
-                live.req_pool_indices,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:21
-            seq_lens=steps.copy(
-                view(registry.seq_lens, padded.requests),
-                "seq_lens",
-                live.seq_lens,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:24
-            seq_lens_cpu=steps.copy_present(
-                view(registry.seq_lens_cpu, padded.requests),
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:36
-            encoder_lens=None
-            if registry.encoder_lens is None
-            else steps.copy(
-                view(registry.encoder_lens, padded.requests),
-                "encoder_lens",
-                live.encoder_lens,
-                (rows.requests,),
-                present(config.max_source_positions),
-            ),
-            # specs/sglang/slots.yaml:40
-            mamba_track_indices=None
-            if registry.mamba_track_indices is None
-            else steps.copy_present(
-                view(registry.mamba_track_indices, padded.requests),
-                "mamba_track_indices",
-                live.mamba_track_indices,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:43
-            mamba_track_mask=None
-            if registry.mamba_track_mask is None
-            else steps.copy_present(
-                view(registry.mamba_track_mask, padded.requests),
-                "mamba_track_mask",
-                live.mamba_track_mask,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:46
-            ngram_column_starts=None
-            if registry.ngram_column_starts is None
-            else steps.copy(
-                view(registry.ngram_column_starts, padded.requests),
-                "ngram_column_starts",
-                live.ngram_column_starts,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:49
-            ngram_req_lens=None
-            if registry.ngram_req_lens is None
-            else steps.copy(
-                view(registry.ngram_req_lens, padded.requests),
-                "ngram_req_lens",
-                live.ngram_req_lens,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:316
-            num_token_non_padded=None
-            if registry.num_token_non_padded is None
-            else steps.compute(
-                view(registry.num_token_non_padded, 1),
-                max(
-                    0,
-                    min(
-                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                        padded.tokens // config.attn_tp_size,
+        return SlotTable(
+            SlotGroup(
+                lambda extents: (
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
                     ),
-                )
-                if config.routes_shares
-                else rows.tokens,
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
+                    ),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:81
+                Slot("flashinfer_workspace", registry.flashinfer_workspace),
             ),
-            # specs/sglang/backends/flashinfer.yaml:30
-            flashinfer_kv_indptr=None
-            if registry.flashinfer_kv_indptr is None
-            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:33
-            flashinfer_qo_indptr=None
-            if registry.flashinfer_qo_indptr is None
-            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:35
-            flashinfer_last_page_len=None
-            if registry.flashinfer_last_page_len is None
-            else view(registry.flashinfer_last_page_len, padded.requests),
-            # specs/sglang/backends/flashinfer.yaml:37
-            flashinfer_second_kv_indptr=None
-            if registry.flashinfer_second_kv_indptr is None
-            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:40
-            flashinfer_second_qo_indptr=None
-            if registry.flashinfer_second_qo_indptr is None
-            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:19
-            mla_kv_indptr=None
-            if registry.mla_kv_indptr is None
-            else view(registry.mla_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:22
-            mla_qo_indptr=None
-            if registry.mla_qo_indptr is None
-            else view(registry.mla_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:11
-            triton_kv_indptr=None
-            if registry.triton_kv_indptr is None
-            else view(registry.triton_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:14
-            triton_window_kv_indptr=None
-            if registry.triton_window_kv_indptr is None
-            else view(registry.triton_window_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:17
-            triton_qo_indptr=None
-            if registry.triton_qo_indptr is None
-            else view(registry.triton_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:19
-            triton_mask_indptr=None
-            if registry.triton_mask_indptr is None
-            else view(registry.triton_mask_indptr, padded.requests + 1),
-            input_embeds=live.input_embeds,
+            SlotGroup(
+                lambda extents: (
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                ),
+                # specs/sglang/backends/mla.yaml:72
+                Slot("mla_workspace", registry.mla_workspace),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
+                # specs/sglang/slots.yaml:3
+                Slot("input_ids", registry.input_ids, source="input_ids", fill=0, optional=True),
+                # specs/sglang/slots.yaml:6
+                Slot("positions", registry.positions, source="positions", fill=0),
+                # specs/sglang/slots.yaml:9
+                Slot(
+                    "out_cache_loc",
+                    registry.out_cache_loc,
+                    source="out_cache_loc",
+                    fill=0,
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
+                # specs/sglang/slots.yaml:15
+                Slot(
+                    "mrope_positions",
+                    registry.mrope_positions,
+                    source="mrope_positions",
+                    fill=0,
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
+                # specs/sglang/slots.yaml:18
+                Slot(
+                    "req_pool_indices", registry.req_pool_indices, source="req_pool_indices", fill=0
+                ),
+                # specs/sglang/slots.yaml:21
+                Slot("seq_lens", registry.seq_lens, source="seq_lens", fill=config.sequence_fill),
+                # specs/sglang/slots.yaml:24
+                Slot(
+                    "seq_lens_cpu",
+                    registry.seq_lens_cpu,
+                    source="seq_lens_cpu",
+                    fill=config.sequence_fill,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:36
+                Slot(
+                    "encoder_lens",
+                    registry.encoder_lens,
+                    source="encoder_lens",
+                    fill=None
+                    if registry.encoder_lens is None
+                    else present(config.max_source_positions),
+                ),
+                # specs/sglang/slots.yaml:40
+                Slot(
+                    "mamba_track_indices",
+                    registry.mamba_track_indices,
+                    source="mamba_track_indices",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:43
+                Slot(
+                    "mamba_track_mask",
+                    registry.mamba_track_mask,
+                    source="mamba_track_mask",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:46
+                Slot(
+                    "ngram_column_starts",
+                    registry.ngram_column_starts,
+                    source="ngram_column_starts",
+                ),
+                # specs/sglang/slots.yaml:49
+                Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
+                # specs/sglang/backends/flashinfer.yaml:35
+                Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
+            ),
+            SlotGroup(
+                lambda extents: ((1,), (1,)),
+                # specs/sglang/slots.yaml:316
+                Slot(
+                    "num_token_non_padded",
+                    registry.num_token_non_padded,
+                    fill=lambda _, extents: (
+                        max(
+                            0,
+                            min(
+                                extents.rows.tokens
+                                - extents.padded.tokens
+                                // config.attn_tp_size
+                                * config.attn_tp_rank,
+                                extents.padded.tokens // config.attn_tp_size,
+                            ),
+                        )
+                        if config.routes_shares
+                        else extents.rows.tokens
+                    ),
+                    is_number=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
+                # specs/sglang/backends/flashinfer.yaml:30
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:33
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:37
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
+                # specs/sglang/backends/mla.yaml:19
+                Slot("mla_kv_indptr", registry.mla_kv_indptr),
+                # specs/sglang/backends/mla.yaml:22
+                Slot("mla_qo_indptr", registry.mla_qo_indptr),
+                # specs/sglang/backends/triton.yaml:11
+                Slot("triton_kv_indptr", registry.triton_kv_indptr),
+                # specs/sglang/backends/triton.yaml:14
+                Slot("triton_window_kv_indptr", registry.triton_window_kv_indptr),
+                # specs/sglang/backends/triton.yaml:17
+                Slot("triton_qo_indptr", registry.triton_qo_indptr),
+                # specs/sglang/backends/triton.yaml:19
+                Slot("triton_mask_indptr", registry.triton_mask_indptr),
+            ),
         )
-        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_eagle_draft(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""

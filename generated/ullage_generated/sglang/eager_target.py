@@ -31,14 +31,15 @@ from ullage_runtime.debug import (
 )
 from ullage_runtime.errors import BatchError, UllageRuntimeError
 from ullage_runtime.integers import align_up, cdiv
-from ullage_runtime.load_plan import LoadPlan, LoadSteps
+from ullage_runtime.load_plan import LoadPlan
 from ullage_runtime.native.writer import writer_for
 from ullage_runtime.outputs import cut_to_live, map_tensors
 from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.ranks import Ranks
+from ullage_runtime.recipe import Recipes
 from ullage_runtime.requirements import require_ranks, require_same_configuration
+from ullage_runtime.slots import Slot, SlotGroup, SlotTable
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import EagerTargetBatch, Extents, LiveBatch, Mode, Offer, Rows
@@ -47,7 +48,7 @@ from .config import Config, CpStrategy
 from .engine import EagerTargetEngine
 from .registry import EagerTargetRegistry
 
-require_generated_code_version(5, __name__)
+require_generated_code_version(6, __name__)
 
 InputsT = TypeVar("InputsT")
 ShardsT = TypeVar("ShardsT")
@@ -81,10 +82,11 @@ def pad_adaptive_verify(rows: Rows) -> Rows:
 # specs/sglang/modes/adaptive_verify.yaml:1
 def fit_adaptive_verify(config: Config, rows: Rows) -> Rows:
     """Rows in mode adaptive_verify as this runner has them, after scatter_proxies."""
+    if config.pp_size <= 1:
+        return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
     # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
-    if config.pp_size > 1:
-        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
 
@@ -108,6 +110,8 @@ def live_decode(config: Config, requests: int) -> Rows:
 # specs/sglang/modes/decode.yaml:1
 def pad_decode(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode decode after mlp_sync_rows."""
+    if not config.require_mlp_sync:
+        return rows
     requests, tokens, graph_requests, gathered_tokens = (
         rows.requests,
         rows.tokens,
@@ -115,26 +119,24 @@ def pad_decode(config: Config, ranks: Ranks, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # mlp_sync_rows: specs/sglang/modes/decode.yaml:12, specs/sglang/transforms.yaml:11
-    if config.require_mlp_sync:
-        tokens_per_request = 1
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(
-            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-        )
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[0] for each in gathered)
-        largest_2 = max(each[1] for each in gathered)
-        largest_3 = max(each[2] for each in gathered)
-        alike = config.sync_pads_alike or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
-        )
-        requests, tokens, graph_requests, gathered_tokens = (
-            largest_2 if alike else padded // tokens_per_request,
-            largest_1 if alike else padded,
-            largest_3 if config.require_mlp_tp_gather else requests,
-            largest_1 * config.num_dp_ranks if alike else total_0,
-        )
+    tokens_per_request = 1
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(
+        padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
+    )
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[0] for each in gathered)
+    largest_2 = max(each[1] for each in gathered)
+    largest_3 = max(each[2] for each in gathered)
+    alike = config.sync_pads_alike or (
+        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    )
+    requests, tokens, graph_requests, gathered_tokens = (
+        largest_2 if alike else padded // tokens_per_request,
+        largest_1 if alike else padded,
+        largest_3 if config.require_mlp_tp_gather else requests,
+        largest_1 * config.num_dp_ranks if alike else total_0,
+    )
     return rows._replace(
         requests=requests,
         tokens=tokens,
@@ -146,6 +148,8 @@ def pad_decode(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 # specs/sglang/modes/decode.yaml:1
 def fit_decode(config: Config, rows: Rows) -> Rows:
     """Rows in mode decode as this runner has them, after split_rows, scatter_proxies."""
+    if not (config.enable_two_batch_overlap or config.pp_size > 1):
+        return rows
     requests, tokens, split_tokens, first_tokens, second_tokens, proxy_tokens = (
         rows.requests,
         rows.tokens,
@@ -194,31 +198,33 @@ def live_decode_beside_extend(config: Config, requests: int) -> Rows:
 # specs/sglang/modes/decode_beside_extend.yaml:1
 def pad_decode_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode decode_beside_extend after mlp_sync_tokens."""
+    if not config.require_mlp_sync:
+        return rows
     tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
     # mlp_sync_tokens: specs/sglang/modes/decode_beside_extend.yaml:11,
     # specs/sglang/transforms.yaml:29
-    if config.require_mlp_sync:
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[1] for each in gathered)
-        total_2 = sum(each[1] for each in gathered)
-        alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
-        tokens, graph_tokens, gathered_tokens = (
-            largest_1 if alike else padded,
-            largest_1,
-            largest_1 * config.num_dp_ranks if alike else total_2,
-        )
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[1] for each in gathered)
+    total_2 = sum(each[1] for each in gathered)
+    alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+    tokens, graph_tokens, gathered_tokens = (
+        largest_1 if alike else padded,
+        largest_1,
+        largest_1 * config.num_dp_ranks if alike else total_2,
+    )
     return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
 
 
 # specs/sglang/modes/decode_beside_extend.yaml:1
 def fit_decode_beside_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode decode_beside_extend as this runner has them, after scatter_proxies."""
+    if config.pp_size <= 1:
+        return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
     # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
-    if config.pp_size > 1:
-        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
 
@@ -242,6 +248,8 @@ def live_dllm_extend(config: Config, requests: int) -> Rows:
 # specs/sglang/modes/dllm_extend.yaml:1
 def pad_dllm_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode dllm_extend after mlp_sync_rows."""
+    if not config.require_mlp_sync:
+        return rows
     requests, tokens, graph_requests, gathered_tokens = (
         rows.requests,
         rows.tokens,
@@ -249,26 +257,24 @@ def pad_dllm_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # mlp_sync_rows: specs/sglang/modes/dllm_extend.yaml:12, specs/sglang/transforms.yaml:11
-    if config.require_mlp_sync:
-        tokens_per_request = config.dllm_block_size
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(
-            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-        )
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[0] for each in gathered)
-        largest_2 = max(each[1] for each in gathered)
-        largest_3 = max(each[2] for each in gathered)
-        alike = config.sync_pads_alike or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
-        )
-        requests, tokens, graph_requests, gathered_tokens = (
-            largest_2 if alike else padded // tokens_per_request,
-            largest_1 if alike else padded,
-            largest_3 if config.require_mlp_tp_gather else requests,
-            largest_1 * config.num_dp_ranks if alike else total_0,
-        )
+    tokens_per_request = config.dllm_block_size
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(
+        padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
+    )
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[0] for each in gathered)
+    largest_2 = max(each[1] for each in gathered)
+    largest_3 = max(each[2] for each in gathered)
+    alike = config.sync_pads_alike or (
+        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    )
+    requests, tokens, graph_requests, gathered_tokens = (
+        largest_2 if alike else padded // tokens_per_request,
+        largest_1 if alike else padded,
+        largest_3 if config.require_mlp_tp_gather else requests,
+        largest_1 * config.num_dp_ranks if alike else total_0,
+    )
     return rows._replace(
         requests=requests,
         tokens=tokens,
@@ -280,6 +286,8 @@ def pad_dllm_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 # specs/sglang/modes/dllm_extend.yaml:1
 def fit_dllm_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode dllm_extend as this runner has them, after split_rows, scatter_proxies."""
+    if not (config.enable_two_batch_overlap or config.pp_size > 1):
+        return rows
     requests, tokens, split_tokens, first_tokens, second_tokens, proxy_tokens = (
         rows.requests,
         rows.tokens,
@@ -328,26 +336,29 @@ def live_extend(config: Config, requests: int, tokens: int) -> Rows:
 # specs/sglang/modes/extend.yaml:1
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode extend after mlp_sync_tokens."""
+    if not config.require_mlp_sync:
+        return rows
     tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
     # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:29
-    if config.require_mlp_sync:
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[1] for each in gathered)
-        total_2 = sum(each[1] for each in gathered)
-        alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
-        tokens, graph_tokens, gathered_tokens = (
-            largest_1 if alike else padded,
-            largest_1,
-            largest_1 * config.num_dp_ranks if alike else total_2,
-        )
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[1] for each in gathered)
+    total_2 = sum(each[1] for each in gathered)
+    alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+    tokens, graph_tokens, gathered_tokens = (
+        largest_1 if alike else padded,
+        largest_1,
+        largest_1 * config.num_dp_ranks if alike else total_2,
+    )
     return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
 
 
 # specs/sglang/modes/extend.yaml:1
 def fit_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode extend as this runner has them, after split_context, scatter_proxies."""
+    if not (config.attn_cp_size > 1 or config.pp_size > 1):
+        return rows
     requests, tokens, context_tokens, proxy_tokens = (
         rows.requests,
         rows.tokens,
@@ -387,26 +398,29 @@ def live_extend_in_two(config: Config, requests: int, tokens: int, split: int) -
 # specs/sglang/modes/extend_in_two.yaml:1
 def pad_extend_in_two(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode extend_in_two after mlp_sync_tokens."""
+    if not config.require_mlp_sync:
+        return rows
     tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
     # mlp_sync_tokens: specs/sglang/modes/extend_in_two.yaml:16, specs/sglang/transforms.yaml:29
-    if config.require_mlp_sync:
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[1] for each in gathered)
-        total_2 = sum(each[1] for each in gathered)
-        alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
-        tokens, graph_tokens, gathered_tokens = (
-            largest_1 if alike else padded,
-            largest_1,
-            largest_1 * config.num_dp_ranks if alike else total_2,
-        )
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[1] for each in gathered)
+    total_2 = sum(each[1] for each in gathered)
+    alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+    tokens, graph_tokens, gathered_tokens = (
+        largest_1 if alike else padded,
+        largest_1,
+        largest_1 * config.num_dp_ranks if alike else total_2,
+    )
     return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
 
 
 # specs/sglang/modes/extend_in_two.yaml:1
 def fit_extend_in_two(config: Config, rows: Rows) -> Rows:
     """Rows in mode extend_in_two as this runner has them, after split_prompts, scatter_proxies."""
+    if not (config.enable_two_batch_overlap or config.pp_size > 1):
+        return rows
     tokens, split_tokens, first_tokens, second_tokens, proxy_tokens = (
         rows.tokens,
         rows.split_tokens,
@@ -448,6 +462,8 @@ def live_idle() -> Rows:
 # specs/sglang/modes/idle.yaml:1
 def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode idle after mlp_sync_rows."""
+    if not config.require_mlp_sync:
+        return rows
     requests, tokens, graph_requests, gathered_tokens = (
         rows.requests,
         rows.tokens,
@@ -455,26 +471,24 @@ def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # mlp_sync_rows: specs/sglang/modes/idle.yaml:9, specs/sglang/transforms.yaml:11
-    if config.require_mlp_sync:
-        tokens_per_request = 1
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(
-            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-        )
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[0] for each in gathered)
-        largest_2 = max(each[1] for each in gathered)
-        largest_3 = max(each[2] for each in gathered)
-        alike = config.sync_pads_alike or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
-        )
-        requests, tokens, graph_requests, gathered_tokens = (
-            largest_2 if alike else padded // tokens_per_request,
-            largest_1 if alike else padded,
-            largest_3 if config.require_mlp_tp_gather else requests,
-            largest_1 * config.num_dp_ranks if alike else total_0,
-        )
+    tokens_per_request = 1
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(
+        padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
+    )
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[0] for each in gathered)
+    largest_2 = max(each[1] for each in gathered)
+    largest_3 = max(each[2] for each in gathered)
+    alike = config.sync_pads_alike or (
+        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    )
+    requests, tokens, graph_requests, gathered_tokens = (
+        largest_2 if alike else padded // tokens_per_request,
+        largest_1 if alike else padded,
+        largest_3 if config.require_mlp_tp_gather else requests,
+        largest_1 * config.num_dp_ranks if alike else total_0,
+    )
     return rows._replace(
         requests=requests,
         tokens=tokens,
@@ -486,6 +500,8 @@ def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 # specs/sglang/modes/idle.yaml:1
 def fit_idle(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle as this runner has them, after split_rows, scatter_proxies."""
+    if not (config.enable_two_batch_overlap or config.pp_size > 1):
+        return rows
     requests, tokens, split_tokens, first_tokens, second_tokens, proxy_tokens = (
         rows.requests,
         rows.tokens,
@@ -565,10 +581,11 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 # specs/sglang/modes/idle_beside_extend.yaml:1
 def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_beside_extend as this runner has them, after scatter_proxies."""
+    if config.pp_size <= 1:
+        return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
     # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
-    if config.pp_size > 1:
-        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
 
@@ -592,26 +609,29 @@ def live_mixed(config: Config, running: int, prefills: int, prefill_tokens: int)
 # specs/sglang/modes/mixed.yaml:1
 def pad_mixed(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode mixed after mlp_sync_tokens."""
+    if not config.require_mlp_sync:
+        return rows
     tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
     # mlp_sync_tokens: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:29
-    if config.require_mlp_sync:
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[1] for each in gathered)
-        total_2 = sum(each[1] for each in gathered)
-        alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
-        tokens, graph_tokens, gathered_tokens = (
-            largest_1 if alike else padded,
-            largest_1,
-            largest_1 * config.num_dp_ranks if alike else total_2,
-        )
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[1] for each in gathered)
+    total_2 = sum(each[1] for each in gathered)
+    alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+    tokens, graph_tokens, gathered_tokens = (
+        largest_1 if alike else padded,
+        largest_1,
+        largest_1 * config.num_dp_ranks if alike else total_2,
+    )
     return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
 
 
 # specs/sglang/modes/mixed.yaml:1
 def fit_mixed(config: Config, rows: Rows) -> Rows:
     """Rows in mode mixed as this runner has them, after split_context, scatter_proxies."""
+    if not (config.attn_cp_size > 1 or config.pp_size > 1):
+        return rows
     requests, tokens, context_tokens, proxy_tokens = (
         rows.requests,
         rows.tokens,
@@ -651,30 +671,32 @@ def live_split_prefill(config: Config, requests: int, tokens: int) -> Rows:
 # specs/sglang/modes/split_prefill.yaml:1
 def pad_split_prefill(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode split_prefill after mlp_sync_tokens."""
+    if not config.require_mlp_sync:
+        return rows
     tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
     # mlp_sync_tokens: specs/sglang/modes/split_prefill.yaml:14, specs/sglang/transforms.yaml:29
-    if config.require_mlp_sync:
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[1] for each in gathered)
-        total_2 = sum(each[1] for each in gathered)
-        alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
-        tokens, graph_tokens, gathered_tokens = (
-            largest_1 if alike else padded,
-            largest_1,
-            largest_1 * config.num_dp_ranks if alike else total_2,
-        )
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[1] for each in gathered)
+    total_2 = sum(each[1] for each in gathered)
+    alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+    tokens, graph_tokens, gathered_tokens = (
+        largest_1 if alike else padded,
+        largest_1,
+        largest_1 * config.num_dp_ranks if alike else total_2,
+    )
     return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
 
 
 # specs/sglang/modes/split_prefill.yaml:1
 def fit_split_prefill(config: Config, rows: Rows) -> Rows:
     """Rows in mode split_prefill as this runner has them, after scatter_proxies."""
+    if config.pp_size <= 1:
+        return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
     # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
-    if config.pp_size > 1:
-        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
 
@@ -700,6 +722,8 @@ def live_target_verify(config: Config, requests: int) -> Rows:
 # specs/sglang/modes/target_verify.yaml:1
 def pad_target_verify(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode target_verify after mlp_sync_rows."""
+    if not config.require_mlp_sync:
+        return rows
     requests, tokens, graph_requests, gathered_tokens = (
         rows.requests,
         rows.tokens,
@@ -707,26 +731,24 @@ def pad_target_verify(config: Config, ranks: Ranks, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # mlp_sync_rows: specs/sglang/modes/target_verify.yaml:12, specs/sglang/transforms.yaml:11
-    if config.require_mlp_sync:
-        tokens_per_request = present(config.speculative_num_draft_tokens)
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(
-            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-        )
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[0] for each in gathered)
-        largest_2 = max(each[1] for each in gathered)
-        largest_3 = max(each[2] for each in gathered)
-        alike = config.sync_pads_alike or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
-        )
-        requests, tokens, graph_requests, gathered_tokens = (
-            largest_2 if alike else padded // tokens_per_request,
-            largest_1 if alike else padded,
-            largest_3 if config.require_mlp_tp_gather else requests,
-            largest_1 * config.num_dp_ranks if alike else total_0,
-        )
+    tokens_per_request = present(config.speculative_num_draft_tokens)
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(
+        padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
+    )
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[0] for each in gathered)
+    largest_2 = max(each[1] for each in gathered)
+    largest_3 = max(each[2] for each in gathered)
+    alike = config.sync_pads_alike or (
+        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    )
+    requests, tokens, graph_requests, gathered_tokens = (
+        largest_2 if alike else padded // tokens_per_request,
+        largest_1 if alike else padded,
+        largest_3 if config.require_mlp_tp_gather else requests,
+        largest_1 * config.num_dp_ranks if alike else total_0,
+    )
     return rows._replace(
         requests=requests,
         tokens=tokens,
@@ -738,6 +760,8 @@ def pad_target_verify(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 # specs/sglang/modes/target_verify.yaml:1
 def fit_target_verify(config: Config, rows: Rows) -> Rows:
     """Rows in mode target_verify as this runner has them, after split_rows, scatter_proxies."""
+    if not (config.enable_two_batch_overlap or config.pp_size > 1):
+        return rows
     requests, tokens, split_tokens, first_tokens, second_tokens, proxy_tokens = (
         rows.requests,
         rows.tokens,
@@ -887,11 +911,15 @@ class EagerTargetRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.eager_target,
         )
-        self._views = SlotViews()
-        self.plans: PlanCache[EagerTargetBatch] = PlanCache(
-            {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
+        recipes = Recipes(
+            EagerTargetBatch,
+            self._tables(),
+            None if self.debug.loads else writer_for(__file__, self.registry.regions),
+            carried=CARRIED,
         )
-        self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
+        self.plans = PlanCache(
+            recipes, {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
+        )
         self._is_warm = False
 
     def load(
@@ -911,13 +939,17 @@ class EagerTargetRunner:
         agreed = pad if not isinstance(pad, Offer) else pad.rows if pad.live is live else None
         key = self.plans.key(live, live.mode, agreed) if copy else None
         batch = None if key is None else self.plans.load(key, live)
+        if batch is None and key is not None:
+            batch = self.plans.load_unseen(
+                key, live, lambda: self._extents(live, pad, sources=False)
+            )
         if batch is None:
             batch = self._load(live, self._extents(live, pad, sources=True), copy, key)
         return batch
 
     def plan(self, live: LiveBatch, *, pad: bool | Offer = True) -> LoadPlan[EagerTargetBatch]:
         """What loading this batch writes, and others like it; it is checked as by `load`."""
-        return self._plan(live, self._extents(live, pad, sources=True))
+        return self.plans.recipes.plan(live, self._extents(live, pad, sources=True))
 
     def extents(self, live: LiveBatch, *, pad: bool | Offer = True) -> Extents:
         """Rows of a batch before and after padding; takes part in the collectives of its mode.
@@ -1441,8 +1473,8 @@ class EagerTargetRunner:
         rows, padded = extents.rows, extents.padded
         if copy and not self.debug.loads:
             key = self.plans.key_of(live, live.mode, extents) if key is None else key
-            return self.plans.load_new(key, live, lambda: self._plan(live, extents))
-        plan = self._plan(live, extents)
+            return self.plans.load_new(key, live, extents)
+        plan = self.plans.recipes.plan(live, extents)
         if copy:
             return self._load_debugged(live, plan)
         if rows.brought != padded.brought:
@@ -1469,22 +1501,26 @@ class EagerTargetRunner:
             self.registry.regions.check_canaries()
         return batch
 
-    def _plan(self, live: LiveBatch, extents: Extents) -> LoadPlan[EagerTargetBatch]:
-        match live.mode:
-            case Mode.ADAPTIVE_VERIFY | Mode.DECODE | Mode.IDLE | Mode.TARGET_VERIFY:
-                return self._plan_adaptive_verify(live, extents)
-            case (
-                Mode.DECODE_BESIDE_EXTEND
-                | Mode.DLLM_EXTEND
-                | Mode.EXTEND
-                | Mode.EXTEND_IN_TWO
-                | Mode.IDLE_BESIDE_EXTEND
-                | Mode.MIXED
-                | Mode.SPLIT_PREFILL
-            ):
-                return self._plan_lengthening(live, extents)
-            case _:
-                raise self._unknown(live.mode)
+    def _tables(self) -> Mapping[Mode, SlotTable[LiveBatch, Extents]]:
+        """The slots that each mode loads."""
+        return {
+            **dict.fromkeys(
+                (Mode.ADAPTIVE_VERIFY, Mode.DECODE, Mode.IDLE, Mode.TARGET_VERIFY),
+                self._slots_adaptive_verify(),
+            ),
+            **dict.fromkeys(
+                (
+                    Mode.DECODE_BESIDE_EXTEND,
+                    Mode.DLLM_EXTEND,
+                    Mode.EXTEND,
+                    Mode.EXTEND_IN_TWO,
+                    Mode.IDLE_BESIDE_EXTEND,
+                    Mode.MIXED,
+                    Mode.SPLIT_PREFILL,
+                ),
+                self._slots_lengthening(),
+            ),
+        }
 
     def _poison(self, live: LiveBatch) -> None:
         match live.mode:
@@ -2593,213 +2629,166 @@ class EagerTargetRunner:
         if self.debug.values:
             self._check_values_adaptive_verify(live, mode)
 
-    def _plan_adaptive_verify(
-        self, live: LiveBatch, extents: Extents
-    ) -> LoadPlan[EagerTargetBatch]:
+    def _slots_adaptive_verify(self) -> SlotTable[LiveBatch, Extents]:
         """The slots of adaptive_verify, decode, idle, target_verify."""
         config = self.config
-        rows, padded = extents.rows, extents.padded
         registry = self.registry
-        view = self._views.of
-        steps = LoadSteps()
-        batch = EagerTargetBatch(
-            mode=live.mode,
-            live=rows,
-            padded=padded,
-            # specs/sglang/backends/flashinfer.yaml:81
-            flashinfer_workspace=None
-            if registry.flashinfer_workspace is None
-            else view(
-                registry.flashinfer_workspace,
-                config.flashinfer_workspace_bytes
-                if config.enable_deterministic_inference
-                else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
-            ),
-            # specs/sglang/backends/mla.yaml:72
-            mla_workspace=None
-            if registry.mla_workspace is None
-            else view(
-                registry.mla_workspace,
-                2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),
-            ),
-            # specs/sglang/slots.yaml:3
-            input_ids=steps.copy_present(
-                view(registry.input_ids, padded.tokens),
-                "input_ids",
-                live.input_ids,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:6
-            positions=steps.copy(
-                view(registry.positions, padded.tokens),
-                "positions",
-                live.positions,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:9
-            out_cache_loc=steps.copy_present(
-                view(registry.out_cache_loc, padded.tokens),
-                "out_cache_loc",
-                live.out_cache_loc,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:15
-            mrope_positions=steps.copy_present(
-                view(registry.mrope_positions, 3, padded.tokens),
-                "mrope_positions",
-                live.mrope_positions,
-                (3, rows.tokens),
-                0,
-            ),
-            # specs/sglang/slots.yaml:18
-            req_pool_indices=steps.copy(
-                view(registry.req_pool_indices, padded.requests),
-                "req_pool_indices",
-                live.req_pool_indices,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:21
-            seq_lens=steps.copy(
-                view(registry.seq_lens, padded.requests),
-                "seq_lens",
-                live.seq_lens,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:24
-            seq_lens_cpu=steps.copy_present(
-                view(registry.seq_lens_cpu, padded.requests),
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:36
-            encoder_lens=None
-            if registry.encoder_lens is None
-            else steps.copy(
-                view(registry.encoder_lens, padded.requests),
-                "encoder_lens",
-                live.encoder_lens,
-                (rows.requests,),
-                present(config.max_source_positions),
-            ),
-            # specs/sglang/slots.yaml:40
-            mamba_track_indices=None
-            if registry.mamba_track_indices is None
-            else steps.copy_present(
-                view(registry.mamba_track_indices, padded.requests),
-                "mamba_track_indices",
-                live.mamba_track_indices,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:43
-            mamba_track_mask=None
-            if registry.mamba_track_mask is None
-            else steps.copy_present(
-                view(registry.mamba_track_mask, padded.requests),
-                "mamba_track_mask",
-                live.mamba_track_mask,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:46
-            ngram_column_starts=None
-            if registry.ngram_column_starts is None
-            else steps.copy(
-                view(registry.ngram_column_starts, padded.requests),
-                "ngram_column_starts",
-                live.ngram_column_starts,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:49
-            ngram_req_lens=None
-            if registry.ngram_req_lens is None
-            else steps.copy(
-                view(registry.ngram_req_lens, padded.requests),
-                "ngram_req_lens",
-                live.ngram_req_lens,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:316
-            num_token_non_padded=None
-            if registry.num_token_non_padded is None
-            else steps.compute(
-                view(registry.num_token_non_padded, 1),
-                max(
-                    0,
-                    min(
-                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                        padded.tokens // config.attn_tp_size,
+        return SlotTable(
+            SlotGroup(
+                lambda extents: (
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
                     ),
-                )
-                if config.routes_shares
-                else rows.tokens,
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
+                    ),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:81
+                Slot("flashinfer_workspace", registry.flashinfer_workspace),
             ),
-            # specs/sglang/backends/flashinfer.yaml:30
-            flashinfer_kv_indptr=None
-            if registry.flashinfer_kv_indptr is None
-            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:33
-            flashinfer_qo_indptr=None
-            if registry.flashinfer_qo_indptr is None
-            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:35
-            flashinfer_last_page_len=None
-            if registry.flashinfer_last_page_len is None
-            else view(registry.flashinfer_last_page_len, padded.requests),
-            # specs/sglang/backends/flashinfer.yaml:37
-            flashinfer_second_kv_indptr=None
-            if registry.flashinfer_second_kv_indptr is None
-            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:40
-            flashinfer_second_qo_indptr=None
-            if registry.flashinfer_second_qo_indptr is None
-            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/hybrid_linear.yaml:8
-            linear_state_indices=None
-            if registry.linear_state_indices is None
-            else view(registry.linear_state_indices, padded.requests),
-            # specs/sglang/backends/hybrid_linear.yaml:11
-            linear_query_start=None
-            if registry.linear_query_start is None
-            else view(registry.linear_query_start, padded.requests + 1),
-            # specs/sglang/backends/hybrid_linear.yaml:13
-            linear_verify_indices=None
-            if registry.linear_verify_indices is None
-            else view(registry.linear_verify_indices, padded.requests),
-            # specs/sglang/backends/mla.yaml:19
-            mla_kv_indptr=None
-            if registry.mla_kv_indptr is None
-            else view(registry.mla_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:22
-            mla_qo_indptr=None
-            if registry.mla_qo_indptr is None
-            else view(registry.mla_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:11
-            triton_kv_indptr=None
-            if registry.triton_kv_indptr is None
-            else view(registry.triton_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:14
-            triton_window_kv_indptr=None
-            if registry.triton_window_kv_indptr is None
-            else view(registry.triton_window_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:17
-            triton_qo_indptr=None
-            if registry.triton_qo_indptr is None
-            else view(registry.triton_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:19
-            triton_mask_indptr=None
-            if registry.triton_mask_indptr is None
-            else view(registry.triton_mask_indptr, padded.requests + 1),
-            input_embeds=live.input_embeds,
+            SlotGroup(
+                lambda extents: (
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                ),
+                # specs/sglang/backends/mla.yaml:72
+                Slot("mla_workspace", registry.mla_workspace),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
+                # specs/sglang/slots.yaml:3
+                Slot("input_ids", registry.input_ids, source="input_ids", fill=0, optional=True),
+                # specs/sglang/slots.yaml:6
+                Slot("positions", registry.positions, source="positions", fill=0),
+                # specs/sglang/slots.yaml:9
+                Slot(
+                    "out_cache_loc",
+                    registry.out_cache_loc,
+                    source="out_cache_loc",
+                    fill=0,
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
+                # specs/sglang/slots.yaml:15
+                Slot(
+                    "mrope_positions",
+                    registry.mrope_positions,
+                    source="mrope_positions",
+                    fill=0,
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
+                # specs/sglang/slots.yaml:18
+                Slot(
+                    "req_pool_indices", registry.req_pool_indices, source="req_pool_indices", fill=0
+                ),
+                # specs/sglang/slots.yaml:21
+                Slot("seq_lens", registry.seq_lens, source="seq_lens", fill=config.sequence_fill),
+                # specs/sglang/slots.yaml:24
+                Slot(
+                    "seq_lens_cpu",
+                    registry.seq_lens_cpu,
+                    source="seq_lens_cpu",
+                    fill=config.sequence_fill,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:36
+                Slot(
+                    "encoder_lens",
+                    registry.encoder_lens,
+                    source="encoder_lens",
+                    fill=None
+                    if registry.encoder_lens is None
+                    else present(config.max_source_positions),
+                ),
+                # specs/sglang/slots.yaml:40
+                Slot(
+                    "mamba_track_indices",
+                    registry.mamba_track_indices,
+                    source="mamba_track_indices",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:43
+                Slot(
+                    "mamba_track_mask",
+                    registry.mamba_track_mask,
+                    source="mamba_track_mask",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:46
+                Slot(
+                    "ngram_column_starts",
+                    registry.ngram_column_starts,
+                    source="ngram_column_starts",
+                ),
+                # specs/sglang/slots.yaml:49
+                Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
+                # specs/sglang/backends/flashinfer.yaml:35
+                Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
+                # specs/sglang/backends/hybrid_linear.yaml:8
+                Slot("linear_state_indices", registry.linear_state_indices),
+                # specs/sglang/backends/hybrid_linear.yaml:13
+                Slot("linear_verify_indices", registry.linear_verify_indices),
+            ),
+            SlotGroup(
+                lambda extents: ((1,), (1,)),
+                # specs/sglang/slots.yaml:316
+                Slot(
+                    "num_token_non_padded",
+                    registry.num_token_non_padded,
+                    fill=lambda _, extents: (
+                        max(
+                            0,
+                            min(
+                                extents.rows.tokens
+                                - extents.padded.tokens
+                                // config.attn_tp_size
+                                * config.attn_tp_rank,
+                                extents.padded.tokens // config.attn_tp_size,
+                            ),
+                        )
+                        if config.routes_shares
+                        else extents.rows.tokens
+                    ),
+                    is_number=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
+                # specs/sglang/backends/flashinfer.yaml:30
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:33
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:37
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
+                # specs/sglang/backends/hybrid_linear.yaml:11
+                Slot("linear_query_start", registry.linear_query_start),
+                # specs/sglang/backends/mla.yaml:19
+                Slot("mla_kv_indptr", registry.mla_kv_indptr),
+                # specs/sglang/backends/mla.yaml:22
+                Slot("mla_qo_indptr", registry.mla_qo_indptr),
+                # specs/sglang/backends/triton.yaml:11
+                Slot("triton_kv_indptr", registry.triton_kv_indptr),
+                # specs/sglang/backends/triton.yaml:14
+                Slot("triton_window_kv_indptr", registry.triton_window_kv_indptr),
+                # specs/sglang/backends/triton.yaml:17
+                Slot("triton_qo_indptr", registry.triton_qo_indptr),
+                # specs/sglang/backends/triton.yaml:19
+                Slot("triton_mask_indptr", registry.triton_mask_indptr),
+            ),
         )
-        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_adaptive_verify(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
@@ -3176,237 +3165,185 @@ class EagerTargetRunner:
         if self.debug.values:
             self._check_values_lengthening(live, mode)
 
-    def _plan_lengthening(self, live: LiveBatch, extents: Extents) -> LoadPlan[EagerTargetBatch]:
+    def _slots_lengthening(self) -> SlotTable[LiveBatch, Extents]:
         """The slots of decode_beside_extend, dllm_extend, extend, extend_in_two,
         idle_beside_extend, mixed, split_prefill.
         """
         config = self.config
-        rows, padded = extents.rows, extents.padded
         registry = self.registry
-        view = self._views.of
-        steps = LoadSteps()
-        batch = EagerTargetBatch(
-            mode=live.mode,
-            live=rows,
-            padded=padded,
-            # specs/sglang/backends/flashinfer.yaml:81
-            flashinfer_workspace=None
-            if registry.flashinfer_workspace is None
-            else view(
-                registry.flashinfer_workspace,
-                config.flashinfer_workspace_bytes
-                if config.enable_deterministic_inference
-                else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
-            ),
-            # specs/sglang/backends/mla.yaml:72
-            mla_workspace=None
-            if registry.mla_workspace is None
-            else view(
-                registry.mla_workspace,
-                2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),
-            ),
-            # specs/sglang/slots.yaml:3
-            input_ids=steps.copy_present(
-                view(registry.input_ids, padded.tokens),
-                "input_ids",
-                live.input_ids,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:6
-            positions=steps.copy(
-                view(registry.positions, padded.tokens),
-                "positions",
-                live.positions,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:9
-            out_cache_loc=steps.copy_present(
-                view(registry.out_cache_loc, padded.tokens),
-                "out_cache_loc",
-                live.out_cache_loc,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:15
-            mrope_positions=steps.copy_present(
-                view(registry.mrope_positions, 3, padded.tokens),
-                "mrope_positions",
-                live.mrope_positions,
-                (3, rows.tokens),
-                0,
-            ),
-            # specs/sglang/slots.yaml:18
-            req_pool_indices=steps.copy(
-                view(registry.req_pool_indices, padded.requests),
-                "req_pool_indices",
-                live.req_pool_indices,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:21
-            seq_lens=steps.copy(
-                view(registry.seq_lens, padded.requests),
-                "seq_lens",
-                live.seq_lens,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:24
-            seq_lens_cpu=steps.copy_present(
-                view(registry.seq_lens_cpu, padded.requests),
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:27
-            extend_seq_lens=steps.copy(
-                view(registry.extend_seq_lens, padded.requests),
-                "extend_seq_lens",
-                live.extend_seq_lens,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:30
-            extend_prefix_lens=steps.copy(
-                view(registry.extend_prefix_lens, padded.requests),
-                "extend_prefix_lens",
-                live.extend_prefix_lens,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:33
-            extend_start_loc=steps.copy_present(
-                view(registry.extend_start_loc, padded.requests),
-                "extend_start_loc",
-                live.extend_start_loc,
-                (rows.requests,),
-                rows.tokens,
-            ),
-            # specs/sglang/slots.yaml:36
-            encoder_lens=None
-            if registry.encoder_lens is None
-            else steps.copy(
-                view(registry.encoder_lens, padded.requests),
-                "encoder_lens",
-                live.encoder_lens,
-                (rows.requests,),
-                present(config.max_source_positions),
-            ),
-            # specs/sglang/slots.yaml:40
-            mamba_track_indices=None
-            if registry.mamba_track_indices is None
-            else steps.copy_present(
-                view(registry.mamba_track_indices, padded.requests),
-                "mamba_track_indices",
-                live.mamba_track_indices,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:43
-            mamba_track_mask=None
-            if registry.mamba_track_mask is None
-            else steps.copy_present(
-                view(registry.mamba_track_mask, padded.requests),
-                "mamba_track_mask",
-                live.mamba_track_mask,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:46
-            ngram_column_starts=None
-            if registry.ngram_column_starts is None
-            else steps.copy(
-                view(registry.ngram_column_starts, padded.requests),
-                "ngram_column_starts",
-                live.ngram_column_starts,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:49
-            ngram_req_lens=None
-            if registry.ngram_req_lens is None
-            else steps.copy(
-                view(registry.ngram_req_lens, padded.requests),
-                "ngram_req_lens",
-                live.ngram_req_lens,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:316
-            num_token_non_padded=None
-            if registry.num_token_non_padded is None
-            else steps.compute(
-                view(registry.num_token_non_padded, 1),
-                max(
-                    0,
-                    min(
-                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                        padded.tokens // config.attn_tp_size,
+        return SlotTable(
+            SlotGroup(
+                lambda extents: (
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
                     ),
-                )
-                if config.routes_shares
-                else rows.tokens,
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
+                    ),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:81
+                Slot("flashinfer_workspace", registry.flashinfer_workspace),
             ),
-            # specs/sglang/backends/flashinfer.yaml:30
-            flashinfer_kv_indptr=None
-            if registry.flashinfer_kv_indptr is None
-            else view(registry.flashinfer_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:33
-            flashinfer_qo_indptr=None
-            if registry.flashinfer_qo_indptr is None
-            else view(registry.flashinfer_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:35
-            flashinfer_last_page_len=None
-            if registry.flashinfer_last_page_len is None
-            else view(registry.flashinfer_last_page_len, padded.requests),
-            # specs/sglang/backends/flashinfer.yaml:37
-            flashinfer_second_kv_indptr=None
-            if registry.flashinfer_second_kv_indptr is None
-            else view(registry.flashinfer_second_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/flashinfer.yaml:40
-            flashinfer_second_qo_indptr=None
-            if registry.flashinfer_second_qo_indptr is None
-            else view(registry.flashinfer_second_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/hybrid_linear.yaml:8
-            linear_state_indices=None
-            if registry.linear_state_indices is None
-            else view(registry.linear_state_indices, padded.requests),
-            # specs/sglang/backends/hybrid_linear.yaml:11
-            linear_query_start=None
-            if registry.linear_query_start is None
-            else view(registry.linear_query_start, padded.requests + 1),
-            # specs/sglang/backends/hybrid_linear.yaml:13
-            linear_verify_indices=None
-            if registry.linear_verify_indices is None
-            else view(registry.linear_verify_indices, padded.requests),
-            # specs/sglang/backends/mla.yaml:19
-            mla_kv_indptr=None
-            if registry.mla_kv_indptr is None
-            else view(registry.mla_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/mla.yaml:22
-            mla_qo_indptr=None
-            if registry.mla_qo_indptr is None
-            else view(registry.mla_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:11
-            triton_kv_indptr=None
-            if registry.triton_kv_indptr is None
-            else view(registry.triton_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:14
-            triton_window_kv_indptr=None
-            if registry.triton_window_kv_indptr is None
-            else view(registry.triton_window_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:17
-            triton_qo_indptr=None
-            if registry.triton_qo_indptr is None
-            else view(registry.triton_qo_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:19
-            triton_mask_indptr=None
-            if registry.triton_mask_indptr is None
-            else view(registry.triton_mask_indptr, padded.requests + 1),
-            input_embeds=live.input_embeds,
+            SlotGroup(
+                lambda extents: (
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                ),
+                # specs/sglang/backends/mla.yaml:72
+                Slot("mla_workspace", registry.mla_workspace),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
+                # specs/sglang/slots.yaml:3
+                Slot("input_ids", registry.input_ids, source="input_ids", fill=0, optional=True),
+                # specs/sglang/slots.yaml:6
+                Slot("positions", registry.positions, source="positions", fill=0),
+                # specs/sglang/slots.yaml:9
+                Slot(
+                    "out_cache_loc",
+                    registry.out_cache_loc,
+                    source="out_cache_loc",
+                    fill=0,
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
+                # specs/sglang/slots.yaml:15
+                Slot(
+                    "mrope_positions",
+                    registry.mrope_positions,
+                    source="mrope_positions",
+                    fill=0,
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
+                # specs/sglang/slots.yaml:18
+                Slot(
+                    "req_pool_indices", registry.req_pool_indices, source="req_pool_indices", fill=0
+                ),
+                # specs/sglang/slots.yaml:21
+                Slot("seq_lens", registry.seq_lens, source="seq_lens", fill=config.sequence_fill),
+                # specs/sglang/slots.yaml:24
+                Slot(
+                    "seq_lens_cpu",
+                    registry.seq_lens_cpu,
+                    source="seq_lens_cpu",
+                    fill=config.sequence_fill,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:27
+                Slot("extend_seq_lens", registry.extend_seq_lens, source="extend_seq_lens", fill=0),
+                # specs/sglang/slots.yaml:30
+                Slot(
+                    "extend_prefix_lens",
+                    registry.extend_prefix_lens,
+                    source="extend_prefix_lens",
+                    fill=0,
+                ),
+                # specs/sglang/slots.yaml:33
+                Slot(
+                    "extend_start_loc",
+                    registry.extend_start_loc,
+                    source="extend_start_loc",
+                    fill=lambda _, extents: extents.rows.tokens,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:36
+                Slot(
+                    "encoder_lens",
+                    registry.encoder_lens,
+                    source="encoder_lens",
+                    fill=None
+                    if registry.encoder_lens is None
+                    else present(config.max_source_positions),
+                ),
+                # specs/sglang/slots.yaml:40
+                Slot(
+                    "mamba_track_indices",
+                    registry.mamba_track_indices,
+                    source="mamba_track_indices",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:43
+                Slot(
+                    "mamba_track_mask",
+                    registry.mamba_track_mask,
+                    source="mamba_track_mask",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:46
+                Slot(
+                    "ngram_column_starts",
+                    registry.ngram_column_starts,
+                    source="ngram_column_starts",
+                ),
+                # specs/sglang/slots.yaml:49
+                Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
+                # specs/sglang/backends/flashinfer.yaml:35
+                Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
+                # specs/sglang/backends/hybrid_linear.yaml:8
+                Slot("linear_state_indices", registry.linear_state_indices),
+                # specs/sglang/backends/hybrid_linear.yaml:13
+                Slot("linear_verify_indices", registry.linear_verify_indices),
+            ),
+            SlotGroup(
+                lambda extents: ((1,), (1,)),
+                # specs/sglang/slots.yaml:316
+                Slot(
+                    "num_token_non_padded",
+                    registry.num_token_non_padded,
+                    fill=lambda _, extents: (
+                        max(
+                            0,
+                            min(
+                                extents.rows.tokens
+                                - extents.padded.tokens
+                                // config.attn_tp_size
+                                * config.attn_tp_rank,
+                                extents.padded.tokens // config.attn_tp_size,
+                            ),
+                        )
+                        if config.routes_shares
+                        else extents.rows.tokens
+                    ),
+                    is_number=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
+                # specs/sglang/backends/flashinfer.yaml:30
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:33
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:37
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
+                # specs/sglang/backends/hybrid_linear.yaml:11
+                Slot("linear_query_start", registry.linear_query_start),
+                # specs/sglang/backends/mla.yaml:19
+                Slot("mla_kv_indptr", registry.mla_kv_indptr),
+                # specs/sglang/backends/mla.yaml:22
+                Slot("mla_qo_indptr", registry.mla_qo_indptr),
+                # specs/sglang/backends/triton.yaml:11
+                Slot("triton_kv_indptr", registry.triton_kv_indptr),
+                # specs/sglang/backends/triton.yaml:14
+                Slot("triton_window_kv_indptr", registry.triton_window_kv_indptr),
+                # specs/sglang/backends/triton.yaml:17
+                Slot("triton_qo_indptr", registry.triton_qo_indptr),
+                # specs/sglang/backends/triton.yaml:19
+                Slot("triton_mask_indptr", registry.triton_mask_indptr),
+            ),
         )
-        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_lengthening(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""

@@ -25,7 +25,7 @@ from .batch import (
     PrefillGraphTargetBatch,
 )
 
-require_generated_code_version(5, __name__)
+require_generated_code_version(6, __name__)
 
 OutputT_co = TypeVar("OutputT_co", covariant=True)
 InputsT = TypeVar("InputsT")
@@ -37,12 +37,12 @@ HiddenT = TypeVar("HiddenT")
 class DecodeGraphTargetFacts(Protocol):
     """What the runner decode_graph of worker target asks before it takes a batch."""
 
-    # specs/sglang/runners/decode_graph.yaml:73
+    # specs/sglang/runners/decode_graph.yaml:74
     def replaced_embeds(self, batch: LiveBatch, /) -> bool:
         """Whether some inputs of this batch are embeddings and not token ids."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:74
+    # specs/sglang/runners/decode_graph.yaml:75
     def uncaptured_variant(self, batch: LiveBatch, /) -> bool:
         """Whether no graph was captured with adapters, or without, as this batch is."""
         ...
@@ -55,17 +55,17 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/decode_graph.yaml:77
+    # specs/sglang/runners/decode_graph.yaml:78
     def timer(self, batch: DecodeGraphTargetBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:84
+    # specs/sglang/runners/decode_graph.yaml:85
     def plan_replay(self, batch: DecodeGraphTargetBatch, /) -> None:
         """Plan replay; reads for attention_planner, table_lookup."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:90
+    # specs/sglang/runners/decode_graph.yaml:91
     def replay(self, batch: DecodeGraphTargetBatch, /) -> OutputT_co:
         """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, axes_rotary, kv_writer, expert_routing, child_expert_routing, cross_attention,
@@ -73,7 +73,7 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
         """
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:85
+    # specs/sglang/runners/decode_graph.yaml:86
     def capture(self, batch: DecodeGraphTargetBatch, /) -> None:
         """Capture; reads for embedding, rotary, axes_rotary, kv_writer, expert_routing,
         child_expert_routing, cross_attention, state_tracker, ngram_lookup, gather,
@@ -86,7 +86,7 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
 class DflashGraphDraftFacts(Protocol):
     """What the runner dflash_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/dflash_graph.yaml:48
+    # specs/sglang/runners/dflash_graph.yaml:49
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a graph."""
         ...
@@ -99,24 +99,24 @@ class DflashGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: hidden states of the block.
     """
 
-    # specs/sglang/runners/dflash_graph.yaml:51
+    # specs/sglang/runners/dflash_graph.yaml:52
     def timer(self, batch: DflashGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/dflash_graph.yaml:58
+    # specs/sglang/runners/dflash_graph.yaml:59
     def plan_block(self, batch: DflashGraphDraftBatch, /) -> None:
         """Plan block; reads for attention_planner, table_lookup."""
         ...
 
-    # specs/sglang/runners/dflash_graph.yaml:59
+    # specs/sglang/runners/dflash_graph.yaml:60
     def capture_block(self, batch: DflashGraphDraftBatch, /) -> None:
         """Capture block; reads for embedding, rotary, axes_rotary, kv_writer, expert_routing,
         gather, mask_reader, canary, block_step.
         """
         ...
 
-    # specs/sglang/runners/dflash_graph.yaml:64
+    # specs/sglang/runners/dflash_graph.yaml:65
     def replay_block(self, batch: DflashGraphDraftBatch, /) -> OutputT_co:
         """Replay block; gives hidden states of the block; reads for embedding, rotary,
         axes_rotary, kv_writer, expert_routing, gather, mask_reader, canary, block_step.
@@ -138,7 +138,7 @@ class DflashWorkerDraftEngine(Protocol):
 class DraftExtendGraphDraftFacts(Protocol):
     """What the runner draft_extend_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/draft_extend_graph.yaml:45
+    # specs/sglang/runners/draft_extend_graph.yaml:46
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a graph."""
         ...
@@ -151,26 +151,26 @@ class DraftExtendGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: the first branches of the next drafts.
     """
 
-    # specs/sglang/runners/draft_extend_graph.yaml:48
+    # specs/sglang/runners/draft_extend_graph.yaml:49
     def timer(self, batch: DraftExtendGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/draft_extend_graph.yaml:55
+    # specs/sglang/runners/draft_extend_graph.yaml:56
     def plan_draft_extend(self, batch: DraftExtendGraphDraftBatch, /) -> None:
         """Plan draft extend; reads for attention_planner, table_lookup, catch_up_planner,
         acceptance.
         """
         ...
 
-    # specs/sglang/runners/draft_extend_graph.yaml:56
+    # specs/sglang/runners/draft_extend_graph.yaml:57
     def capture_draft_extend(self, batch: DraftExtendGraphDraftBatch, /) -> None:
         """Capture draft extend; reads for embedding, rotary, axes_rotary, kv_writer,
         catch_up_fusion, draft_state_tracker, row_selection, gather.
         """
         ...
 
-    # specs/sglang/runners/draft_extend_graph.yaml:61
+    # specs/sglang/runners/draft_extend_graph.yaml:62
     def replay_draft_extend(self, batch: DraftExtendGraphDraftBatch, /) -> OutputT_co:
         """Replay draft extend; gives the first branches of the next drafts; reads for embedding,
         rotary, axes_rotary, kv_writer, catch_up_fusion, draft_state_tracker, row_selection,
@@ -183,7 +183,7 @@ class DraftExtendGraphDraftEngine(Protocol[OutputT_co]):
 class DraftGraphDraftFacts(Protocol):
     """What the runner draft_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/draft_graph.yaml:45
+    # specs/sglang/runners/draft_graph.yaml:46
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a graph of draft steps."""
         ...
@@ -196,24 +196,24 @@ class DraftGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: scores, tokens and parents of all branches.
     """
 
-    # specs/sglang/runners/draft_graph.yaml:48
+    # specs/sglang/runners/draft_graph.yaml:49
     def timer(self, batch: DraftGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/draft_graph.yaml:55
+    # specs/sglang/runners/draft_graph.yaml:56
     def plan_draft(self, batch: DraftGraphDraftBatch, /) -> None:
         """Plan draft; reads for attention_planner, table_lookup."""
         ...
 
-    # specs/sglang/runners/draft_graph.yaml:56
+    # specs/sglang/runners/draft_graph.yaml:57
     def capture_draft(self, batch: DraftGraphDraftBatch, /) -> None:
         """Capture draft; reads for embedding, rotary, axes_rotary, draft_kv_writer, draft_step,
         gather, canary.
         """
         ...
 
-    # specs/sglang/runners/draft_graph.yaml:61
+    # specs/sglang/runners/draft_graph.yaml:62
     def replay_draft(self, batch: DraftGraphDraftBatch, /) -> OutputT_co:
         """Replay draft; gives scores, tokens and parents of all branches; reads for embedding,
         rotary, axes_rotary, draft_kv_writer, draft_step, gather, canary.

@@ -28,14 +28,15 @@ from ullage_runtime.debug import (
 )
 from ullage_runtime.errors import BatchError, UllageRuntimeError
 from ullage_runtime.integers import align_up, cdiv, next_in
-from ullage_runtime.load_plan import LoadPlan, LoadSteps
+from ullage_runtime.load_plan import LoadPlan
 from ullage_runtime.native.writer import writer_for
 from ullage_runtime.outputs import cut_to_live, map_tensors
 from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.ranks import Ranks
+from ullage_runtime.recipe import Recipes
 from ullage_runtime.requirements import require_ranks, require_same_configuration
+from ullage_runtime.slots import Slot, SlotGroup, SlotTable
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import Extents, FrozenKvGraphDraftBatch, LiveBatch, Mode, Offer, Rows
@@ -44,7 +45,7 @@ from .config import Config, SpeculativeAlgorithm
 from .engine import FrozenKvGraphDraftEngine, FrozenKvGraphDraftFacts
 from .registry import FrozenKvGraphDraftRegistry
 
-require_generated_code_version(5, __name__)
+require_generated_code_version(6, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -137,6 +138,8 @@ def live_frozen_kv_draft(config: Config, requests: int) -> Rows:
 # specs/sglang/modes/frozen_kv_draft.yaml:1
 def pad_frozen_kv_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode frozen_kv_draft after expand_topk, mlp_sync_rows."""
+    if not config.require_mlp_sync:
+        return rows
     requests, tokens, graph_requests, gathered_tokens = (
         rows.requests,
         rows.tokens,
@@ -144,26 +147,24 @@ def pad_frozen_kv_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # mlp_sync_rows: specs/sglang/modes/frozen_kv_draft.yaml:13, specs/sglang/transforms.yaml:11
-    if config.require_mlp_sync:
-        tokens_per_request = 1
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(
-            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-        )
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[0] for each in gathered)
-        largest_2 = max(each[1] for each in gathered)
-        largest_3 = max(each[2] for each in gathered)
-        alike = config.sync_pads_alike or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
-        )
-        requests, tokens, graph_requests, gathered_tokens = (
-            largest_2 if alike else padded // tokens_per_request,
-            largest_1 if alike else padded,
-            largest_3 if config.require_mlp_tp_gather else requests,
-            largest_1 * config.num_dp_ranks if alike else total_0,
-        )
+    tokens_per_request = 1
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(
+        padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
+    )
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[0] for each in gathered)
+    largest_2 = max(each[1] for each in gathered)
+    largest_3 = max(each[2] for each in gathered)
+    alike = config.sync_pads_alike or (
+        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    )
+    requests, tokens, graph_requests, gathered_tokens = (
+        largest_2 if alike else padded // tokens_per_request,
+        largest_1 if alike else padded,
+        largest_3 if config.require_mlp_tp_gather else requests,
+        largest_1 * config.num_dp_ranks if alike else total_0,
+    )
     return rows._replace(
         requests=requests,
         tokens=tokens,
@@ -205,6 +206,8 @@ def live_idle_in_frozen_draft() -> Rows:
 # specs/sglang/modes/idle_in_frozen_draft.yaml:1
 def pad_idle_in_frozen_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode idle_in_frozen_draft after mlp_sync_rows."""
+    if not config.require_mlp_sync:
+        return rows
     requests, tokens, graph_requests, gathered_tokens = (
         rows.requests,
         rows.tokens,
@@ -213,26 +216,24 @@ def pad_idle_in_frozen_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     )
     # mlp_sync_rows: specs/sglang/modes/idle_in_frozen_draft.yaml:9,
     # specs/sglang/transforms.yaml:11
-    if config.require_mlp_sync:
-        tokens_per_request = 1
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(
-            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-        )
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[0] for each in gathered)
-        largest_2 = max(each[1] for each in gathered)
-        largest_3 = max(each[2] for each in gathered)
-        alike = config.sync_pads_alike or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
-        )
-        requests, tokens, graph_requests, gathered_tokens = (
-            largest_2 if alike else padded // tokens_per_request,
-            largest_1 if alike else padded,
-            largest_3 if config.require_mlp_tp_gather else requests,
-            largest_1 * config.num_dp_ranks if alike else total_0,
-        )
+    tokens_per_request = 1
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(
+        padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
+    )
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[0] for each in gathered)
+    largest_2 = max(each[1] for each in gathered)
+    largest_3 = max(each[2] for each in gathered)
+    alike = config.sync_pads_alike or (
+        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    )
+    requests, tokens, graph_requests, gathered_tokens = (
+        largest_2 if alike else padded // tokens_per_request,
+        largest_1 if alike else padded,
+        largest_3 if config.require_mlp_tp_gather else requests,
+        largest_1 * config.num_dp_ranks if alike else total_0,
+    )
     return rows._replace(
         requests=requests,
         tokens=tokens,
@@ -338,11 +339,15 @@ class FrozenKvGraphDraftRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.frozen_kv_graph_draft,
         )
-        self._views = SlotViews()
-        self.plans: PlanCache[FrozenKvGraphDraftBatch] = PlanCache(
-            {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
+        recipes = Recipes(
+            FrozenKvGraphDraftBatch,
+            self._tables(),
+            None if self.debug.loads else writer_for(__file__, self.registry.regions),
+            carried=CARRIED,
         )
-        self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
+        self.plans = PlanCache(
+            recipes, {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
+        )
 
     def load(
         self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
@@ -361,6 +366,10 @@ class FrozenKvGraphDraftRunner:
         agreed = pad if not isinstance(pad, Offer) else pad.rows if pad.live is live else None
         key = self.plans.key(live, live.mode, agreed) if copy else None
         batch = None if key is None else self.plans.load(key, live)
+        if batch is None and key is not None:
+            batch = self.plans.load_unseen(
+                key, live, lambda: self._extents(live, pad, sources=False)
+            )
         if batch is None:
             batch = self._load(live, self._extents(live, pad, sources=True), copy, key)
         return batch
@@ -369,7 +378,7 @@ class FrozenKvGraphDraftRunner:
         self, live: LiveBatch, *, pad: bool | Offer = True
     ) -> LoadPlan[FrozenKvGraphDraftBatch]:
         """What loading this batch writes, and others like it; it is checked as by `load`."""
-        return self._plan(live, self._extents(live, pad, sources=True))
+        return self.plans.recipes.plan(live, self._extents(live, pad, sources=True))
 
     def extents(self, live: LiveBatch, *, pad: bool | Offer = True) -> Extents:
         """Rows of a batch before and after padding; takes part in the collectives of its mode.
@@ -471,8 +480,8 @@ class FrozenKvGraphDraftRunner:
         rows, padded = extents.rows, extents.padded
         if copy and not self.debug.loads:
             key = self.plans.key_of(live, live.mode, extents) if key is None else key
-            return self.plans.load_new(key, live, lambda: self._plan(live, extents))
-        plan = self._plan(live, extents)
+            return self.plans.load_new(key, live, extents)
+        plan = self.plans.recipes.plan(live, extents)
         if copy:
             return self._load_debugged(live, plan)
         if rows.brought != padded.brought:
@@ -501,12 +510,14 @@ class FrozenKvGraphDraftRunner:
             self.registry.regions.check_canaries()
         return batch
 
-    def _plan(self, live: LiveBatch, extents: Extents) -> LoadPlan[FrozenKvGraphDraftBatch]:
-        match live.mode:
-            case Mode.CAPTURE_FROZEN | Mode.FROZEN_KV_DRAFT | Mode.IDLE_IN_FROZEN_DRAFT:
-                return self._plan_frozen_drafting(live, extents)
-            case _:
-                raise self._unknown(live.mode)
+    def _tables(self) -> Mapping[Mode, SlotTable[LiveBatch, Extents]]:
+        """The slots that each mode loads."""
+        return {
+            **dict.fromkeys(
+                (Mode.CAPTURE_FROZEN, Mode.FROZEN_KV_DRAFT, Mode.IDLE_IN_FROZEN_DRAFT),
+                self._slots_frozen_drafting(),
+            ),
+        }
 
     def _poison(self, live: LiveBatch) -> None:
         match live.mode:
@@ -857,154 +868,153 @@ class FrozenKvGraphDraftRunner:
         if self.debug.values:
             self._check_values_frozen_drafting(live, mode)
 
-    def _plan_frozen_drafting(
-        self, live: LiveBatch, extents: Extents
-    ) -> LoadPlan[FrozenKvGraphDraftBatch]:
+    def _slots_frozen_drafting(self) -> SlotTable[LiveBatch, Extents]:
         """The slots of capture_frozen, frozen_kv_draft, idle_in_frozen_draft."""
         config = self.config
-        rows, padded = extents.rows, extents.padded
         registry = self.registry
-        view = self._views.of
-        steps = LoadSteps()
-        batch = FrozenKvGraphDraftBatch(
-            mode=live.mode,
-            live=rows,
-            padded=padded,
-            # specs/sglang/slots.yaml:6
-            positions=steps.copy(
-                view(registry.positions, padded.tokens),
-                "positions",
-                live.positions,
-                (rows.tokens,),
-                0,
+        return SlotTable(
+            SlotGroup(
+                lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
+                # specs/sglang/slots.yaml:6
+                Slot("positions", registry.positions, source="positions", fill=0),
+                # specs/sglang/backends/triton.yaml:39
+                Slot("triton_num_kv_splits", registry.triton_num_kv_splits),
             ),
-            # specs/sglang/slots.yaml:15
-            mrope_positions=steps.copy_present(
-                view(registry.mrope_positions, 3, padded.tokens),
-                "mrope_positions",
-                live.mrope_positions,
-                (3, rows.tokens),
-                0,
+            SlotGroup(
+                lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
+                # specs/sglang/slots.yaml:15
+                Slot(
+                    "mrope_positions",
+                    registry.mrope_positions,
+                    source="mrope_positions",
+                    fill=0,
+                    optional=True,
+                ),
             ),
-            # specs/sglang/slots.yaml:18
-            req_pool_indices=steps.copy(
-                view(registry.req_pool_indices, padded.requests),
-                "req_pool_indices",
-                live.req_pool_indices,
-                (rows.requests,),
-                0,
+            SlotGroup(
+                lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
+                # specs/sglang/slots.yaml:18
+                Slot(
+                    "req_pool_indices", registry.req_pool_indices, source="req_pool_indices", fill=0
+                ),
+                # specs/sglang/slots.yaml:21
+                Slot("seq_lens", registry.seq_lens, source="seq_lens", fill=config.sequence_fill),
+                # specs/sglang/slots.yaml:24
+                Slot(
+                    "seq_lens_cpu",
+                    registry.seq_lens_cpu,
+                    source="seq_lens_cpu",
+                    fill=config.sequence_fill,
+                    optional=True,
+                ),
             ),
-            # specs/sglang/slots.yaml:21
-            seq_lens=steps.copy(
-                view(registry.seq_lens, padded.requests),
-                "seq_lens",
-                live.seq_lens,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:24
-            seq_lens_cpu=steps.copy_present(
-                view(registry.seq_lens_cpu, padded.requests),
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                (rows.requests,),
-                config.sequence_fill,
-            ),
-            # specs/sglang/slots.yaml:74
-            global_num_tokens=steps.compute(
-                view(
+            SlotGroup(
+                lambda extents: (
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                ),
+                # specs/sglang/slots.yaml:74
+                Slot(
+                    "global_num_tokens",
                     registry.global_num_tokens,
-                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
                 ),
-                padded.tokens,
-            ),
-            # specs/sglang/slots.yaml:77
-            global_num_tokens_for_logprob=steps.compute(
-                view(
+                # specs/sglang/slots.yaml:77
+                Slot(
+                    "global_num_tokens_for_logprob",
                     registry.global_num_tokens_for_logprob,
-                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
-                ),
-                padded.tokens,
-            ),
-            # specs/sglang/slots.yaml:151
-            frozen_hidden_states=None
-            if registry.frozen_hidden_states is None
-            else steps.copy(
-                view(
-                    registry.frozen_hidden_states,
-                    padded.requests // present(config.speculative_eagle_topk),
-                    present(config.draft_input_size),
-                ),
-                "hidden_states",
-                live.hidden_states,
-                (
-                    rows.requests // present(config.speculative_eagle_topk),
-                    present(config.draft_input_size),
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
                 ),
             ),
-            # specs/sglang/slots.yaml:155
-            frozen_bonus_tokens=None
-            if registry.frozen_bonus_tokens is None
-            else steps.copy(
-                view(
+            SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.requests // present(config.speculative_eagle_topk),
+                        present(config.draft_input_size),
+                    ),
+                    (
+                        extents.padded.requests // present(config.speculative_eagle_topk),
+                        present(config.draft_input_size),
+                    ),
+                ),
+                # specs/sglang/slots.yaml:151
+                Slot("frozen_hidden_states", registry.frozen_hidden_states, source="hidden_states"),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests // present(config.speculative_eagle_topk),),
+                    (extents.padded.requests // present(config.speculative_eagle_topk),),
+                ),
+                # specs/sglang/slots.yaml:155
+                Slot(
+                    "frozen_bonus_tokens",
                     registry.frozen_bonus_tokens,
-                    padded.requests // present(config.speculative_eagle_topk),
+                    source="bonus_tokens",
+                    fill=0,
                 ),
-                "bonus_tokens",
-                live.bonus_tokens,
-                (rows.requests // present(config.speculative_eagle_topk),),
-                0,
             ),
-            # specs/sglang/slots.yaml:158
-            frozen_topk_p=None
-            if registry.frozen_topk_p is None
-            else view(
-                registry.frozen_topk_p,
-                padded.requests // present(config.speculative_eagle_topk),
-                present(config.speculative_eagle_topk),
+            SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.requests // present(config.speculative_eagle_topk),
+                        present(config.speculative_eagle_topk),
+                    ),
+                    (
+                        extents.padded.requests // present(config.speculative_eagle_topk),
+                        present(config.speculative_eagle_topk),
+                    ),
+                ),
+                # specs/sglang/slots.yaml:158
+                Slot("frozen_topk_p", registry.frozen_topk_p),
+                # specs/sglang/slots.yaml:162
+                Slot("frozen_topk_index", registry.frozen_topk_index),
             ),
-            # specs/sglang/slots.yaml:162
-            frozen_topk_index=None
-            if registry.frozen_topk_index is None
-            else view(
-                registry.frozen_topk_index,
-                padded.requests // present(config.speculative_eagle_topk),
-                present(config.speculative_eagle_topk),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
+                # specs/sglang/backends/triton.yaml:11
+                Slot("triton_kv_indptr", registry.triton_kv_indptr),
             ),
-            # specs/sglang/backends/triton.yaml:11
-            triton_kv_indptr=None
-            if registry.triton_kv_indptr is None
-            else view(registry.triton_kv_indptr, padded.requests + 1),
-            # specs/sglang/backends/triton.yaml:39
-            triton_num_kv_splits=None
-            if registry.triton_num_kv_splits is None
-            else view(registry.triton_num_kv_splits, padded.tokens),
-            # specs/sglang/backends/triton.yaml:50
-            frozen_triton_kv_indices=None
-            if registry.frozen_triton_kv_indices is None
-            else view(registry.frozen_triton_kv_indices, padded.requests, config.context_length),
-            # specs/sglang/backends/triton.yaml:59
-            triton_attn_logits=None
-            if registry.triton_attn_logits is None
-            else view(
-                registry.triton_attn_logits,
-                padded.tokens,
-                config.attention_heads,
-                present(config.triton_kv_splits),
-                config.value_head_size,
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.context_length),
+                    (extents.padded.requests, config.context_length),
+                ),
+                # specs/sglang/backends/triton.yaml:50
+                Slot("frozen_triton_kv_indices", registry.frozen_triton_kv_indices),
             ),
-            # specs/sglang/backends/triton.yaml:62
-            triton_attn_lse=None
-            if registry.triton_attn_lse is None
-            else view(
-                registry.triton_attn_lse,
-                padded.tokens,
-                config.attention_heads,
-                present(config.triton_kv_splits),
+            SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                ),
+                # specs/sglang/backends/triton.yaml:59
+                Slot("triton_attn_logits", registry.triton_attn_logits),
             ),
-            input_embeds=live.input_embeds,
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.triton_kv_splits)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                    ),
+                ),
+                # specs/sglang/backends/triton.yaml:62
+                Slot("triton_attn_lse", registry.triton_attn_lse),
+            ),
         )
-        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_frozen_drafting(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""

@@ -28,14 +28,15 @@ from ullage_runtime.debug import (
 )
 from ullage_runtime.errors import BatchError, UllageRuntimeError
 from ullage_runtime.integers import align_up, cdiv, next_in
-from ullage_runtime.load_plan import LoadPlan, LoadSteps
+from ullage_runtime.load_plan import LoadPlan
 from ullage_runtime.native.writer import writer_for
 from ullage_runtime.outputs import cut_to_live, map_tensors
 from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.ranks import Ranks
+from ullage_runtime.recipe import Recipes
 from ullage_runtime.requirements import require_ranks, require_same_configuration
+from ullage_runtime.slots import Slot, SlotGroup, SlotTable
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import Extents, LiveBatch, Mode, MultiLayerGraphDraftBatch, Offer, Rows
@@ -44,7 +45,7 @@ from .config import Config, SpeculativeAlgorithm
 from .engine import MultiLayerGraphDraftEngine, MultiLayerGraphDraftFacts
 from .registry import MultiLayerGraphDraftRegistry
 
-require_generated_code_version(5, __name__)
+require_generated_code_version(6, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -106,6 +107,8 @@ def live_draft_extend(config: Config, requests: int) -> Rows:
 # specs/sglang/modes/draft_extend.yaml:1
 def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode draft_extend after mlp_sync_rows."""
+    if not config.require_mlp_sync:
+        return rows
     requests, tokens, graph_requests, gathered_tokens = (
         rows.requests,
         rows.tokens,
@@ -113,26 +116,24 @@ def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # mlp_sync_rows: specs/sglang/modes/draft_extend.yaml:12, specs/sglang/transforms.yaml:11
-    if config.require_mlp_sync:
-        tokens_per_request = present(config.draft_extend_width)
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(
-            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-        )
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[0] for each in gathered)
-        largest_2 = max(each[1] for each in gathered)
-        largest_3 = max(each[2] for each in gathered)
-        alike = config.sync_pads_alike or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
-        )
-        requests, tokens, graph_requests, gathered_tokens = (
-            largest_2 if alike else padded // tokens_per_request,
-            largest_1 if alike else padded,
-            largest_3 if config.require_mlp_tp_gather else requests,
-            largest_1 * config.num_dp_ranks if alike else total_0,
-        )
+    tokens_per_request = present(config.draft_extend_width)
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(
+        padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
+    )
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[0] for each in gathered)
+    largest_2 = max(each[1] for each in gathered)
+    largest_3 = max(each[2] for each in gathered)
+    alike = config.sync_pads_alike or (
+        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    )
+    requests, tokens, graph_requests, gathered_tokens = (
+        largest_2 if alike else padded // tokens_per_request,
+        largest_1 if alike else padded,
+        largest_3 if config.require_mlp_tp_gather else requests,
+        largest_1 * config.num_dp_ranks if alike else total_0,
+    )
     return rows._replace(
         requests=requests,
         tokens=tokens,
@@ -175,6 +176,8 @@ def live_idle_in_catch_up() -> Rows:
 # specs/sglang/modes/idle_in_catch_up.yaml:1
 def pad_idle_in_catch_up(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode idle_in_catch_up after mlp_sync_rows."""
+    if not config.require_mlp_sync:
+        return rows
     requests, tokens, graph_requests, gathered_tokens = (
         rows.requests,
         rows.tokens,
@@ -182,26 +185,24 @@ def pad_idle_in_catch_up(config: Config, ranks: Ranks, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # mlp_sync_rows: specs/sglang/modes/idle_in_catch_up.yaml:9, specs/sglang/transforms.yaml:11
-    if config.require_mlp_sync:
-        tokens_per_request = present(config.draft_extend_width)
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(
-            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-        )
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[0] for each in gathered)
-        largest_2 = max(each[1] for each in gathered)
-        largest_3 = max(each[2] for each in gathered)
-        alike = config.sync_pads_alike or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
-        )
-        requests, tokens, graph_requests, gathered_tokens = (
-            largest_2 if alike else padded // tokens_per_request,
-            largest_1 if alike else padded,
-            largest_3 if config.require_mlp_tp_gather else requests,
-            largest_1 * config.num_dp_ranks if alike else total_0,
-        )
+    tokens_per_request = present(config.draft_extend_width)
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(
+        padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
+    )
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[0] for each in gathered)
+    largest_2 = max(each[1] for each in gathered)
+    largest_3 = max(each[2] for each in gathered)
+    alike = config.sync_pads_alike or (
+        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    )
+    requests, tokens, graph_requests, gathered_tokens = (
+        largest_2 if alike else padded // tokens_per_request,
+        largest_1 if alike else padded,
+        largest_3 if config.require_mlp_tp_gather else requests,
+        largest_1 * config.num_dp_ranks if alike else total_0,
+    )
     return rows._replace(
         requests=requests,
         tokens=tokens,
@@ -311,11 +312,15 @@ class MultiLayerGraphDraftRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.multi_layer_graph_draft,
         )
-        self._views = SlotViews()
-        self.plans: PlanCache[MultiLayerGraphDraftBatch] = PlanCache(
-            {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
+        recipes = Recipes(
+            MultiLayerGraphDraftBatch,
+            self._tables(),
+            None if self.debug.loads else writer_for(__file__, self.registry.regions),
+            carried=CARRIED,
         )
-        self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
+        self.plans = PlanCache(
+            recipes, {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
+        )
 
     def load(
         self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
@@ -334,6 +339,10 @@ class MultiLayerGraphDraftRunner:
         agreed = pad if not isinstance(pad, Offer) else pad.rows if pad.live is live else None
         key = self.plans.key(live, live.mode, agreed) if copy else None
         batch = None if key is None else self.plans.load(key, live)
+        if batch is None and key is not None:
+            batch = self.plans.load_unseen(
+                key, live, lambda: self._extents(live, pad, sources=False)
+            )
         if batch is None:
             batch = self._load(live, self._extents(live, pad, sources=True), copy, key)
         return batch
@@ -342,7 +351,7 @@ class MultiLayerGraphDraftRunner:
         self, live: LiveBatch, *, pad: bool | Offer = True
     ) -> LoadPlan[MultiLayerGraphDraftBatch]:
         """What loading this batch writes, and others like it; it is checked as by `load`."""
-        return self._plan(live, self._extents(live, pad, sources=True))
+        return self.plans.recipes.plan(live, self._extents(live, pad, sources=True))
 
     def extents(self, live: LiveBatch, *, pad: bool | Offer = True) -> Extents:
         """Rows of a batch before and after padding; takes part in the collectives of its mode.
@@ -447,8 +456,8 @@ class MultiLayerGraphDraftRunner:
         rows, padded = extents.rows, extents.padded
         if copy and not self.debug.loads:
             key = self.plans.key_of(live, live.mode, extents) if key is None else key
-            return self.plans.load_new(key, live, lambda: self._plan(live, extents))
-        plan = self._plan(live, extents)
+            return self.plans.load_new(key, live, extents)
+        plan = self.plans.recipes.plan(live, extents)
         if copy:
             return self._load_debugged(live, plan)
         if rows.brought != padded.brought:
@@ -477,12 +486,14 @@ class MultiLayerGraphDraftRunner:
             self.registry.regions.check_canaries()
         return batch
 
-    def _plan(self, live: LiveBatch, extents: Extents) -> LoadPlan[MultiLayerGraphDraftBatch]:
-        match live.mode:
-            case Mode.CAPTURE_MULTI_LAYER | Mode.DRAFT_EXTEND | Mode.IDLE_IN_CATCH_UP:
-                return self._plan_catching_up(live, extents)
-            case _:
-                raise self._unknown(live.mode)
+    def _tables(self) -> Mapping[Mode, SlotTable[LiveBatch, Extents]]:
+        """The slots that each mode loads."""
+        return {
+            **dict.fromkeys(
+                (Mode.CAPTURE_MULTI_LAYER, Mode.DRAFT_EXTEND, Mode.IDLE_IN_CATCH_UP),
+                self._slots_catching_up(),
+            ),
+        }
 
     def _poison(self, live: LiveBatch) -> None:
         match live.mode:
@@ -932,252 +943,233 @@ class MultiLayerGraphDraftRunner:
         if self.debug.values:
             self._check_values_catching_up(live, mode)
 
-    def _plan_catching_up(
-        self, live: LiveBatch, extents: Extents
-    ) -> LoadPlan[MultiLayerGraphDraftBatch]:
+    def _slots_catching_up(self) -> SlotTable[LiveBatch, Extents]:
         """The slots of capture_multi_layer, draft_extend, idle_in_catch_up."""
         config = self.config
-        rows, padded = extents.rows, extents.padded
         registry = self.registry
-        view = self._views.of
-        steps = LoadSteps()
-        batch = MultiLayerGraphDraftBatch(
-            mode=live.mode,
-            live=rows,
-            padded=padded,
-            # specs/sglang/slots.yaml:3
-            input_ids=steps.copy_present(
-                view(registry.input_ids, padded.tokens),
-                "input_ids",
-                live.input_ids,
-                (rows.tokens,),
-                0,
+        return SlotTable(
+            SlotGroup(
+                lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
+                # specs/sglang/slots.yaml:3
+                Slot("input_ids", registry.input_ids, source="input_ids", fill=0, optional=True),
+                # specs/sglang/slots.yaml:6
+                Slot("positions", registry.positions, source="positions", fill=0),
+                # specs/sglang/slots.yaml:9
+                Slot(
+                    "out_cache_loc",
+                    registry.out_cache_loc,
+                    source="out_cache_loc",
+                    fill=0,
+                    optional=True,
+                ),
             ),
-            # specs/sglang/slots.yaml:6
-            positions=steps.copy(
-                view(registry.positions, padded.tokens),
-                "positions",
-                live.positions,
-                (rows.tokens,),
-                0,
+            SlotGroup(
+                lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
+                # specs/sglang/slots.yaml:15
+                Slot(
+                    "mrope_positions",
+                    registry.mrope_positions,
+                    source="mrope_positions",
+                    fill=0,
+                    optional=True,
+                ),
             ),
-            # specs/sglang/slots.yaml:9
-            out_cache_loc=steps.copy_present(
-                view(registry.out_cache_loc, padded.tokens),
-                "out_cache_loc",
-                live.out_cache_loc,
-                (rows.tokens,),
-                0,
+            SlotGroup(
+                lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
+                # specs/sglang/slots.yaml:18
+                Slot(
+                    "req_pool_indices", registry.req_pool_indices, source="req_pool_indices", fill=0
+                ),
+                # specs/sglang/slots.yaml:128
+                Slot(
+                    "verify_extend_seq_lens",
+                    registry.verify_extend_seq_lens,
+                    source="extend_seq_lens",
+                    fill=None
+                    if registry.verify_extend_seq_lens is None
+                    else present(config.draft_extend_width),
+                ),
+                # specs/sglang/slots.yaml:131
+                Slot(
+                    "num_correct_drafts",
+                    registry.num_correct_drafts,
+                    source="num_correct_drafts",
+                    fill=None
+                    if registry.num_correct_drafts is None
+                    else present(config.draft_extend_width),
+                ),
+                # specs/sglang/slots.yaml:134
+                Slot(
+                    "num_accept_tokens",
+                    registry.num_accept_tokens,
+                    source="num_accept_tokens",
+                    fill=None
+                    if registry.num_accept_tokens is None
+                    else -1
+                    if present(config.enable_multi_layer_eagle)
+                    else present(config.draft_extend_width),
+                ),
+                # specs/sglang/slots.yaml:137
+                Slot("select_index", registry.select_index, source="select_index", fill=0),
+                # specs/sglang/slots.yaml:140
+                Slot(
+                    "draft_mamba_track_indices",
+                    registry.draft_mamba_track_indices,
+                    source="mamba_track_indices",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:166
+                Slot(
+                    "layer_seq_lens",
+                    registry.layer_seq_lens,
+                    source="seq_lens",
+                    fill=config.sequence_fill,
+                ),
+                # specs/sglang/slots.yaml:169
+                Slot(
+                    "layer_seq_lens_cpu",
+                    registry.layer_seq_lens_cpu,
+                    source="seq_lens_cpu",
+                    fill=config.sequence_fill,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:172
+                Slot(
+                    "layer_extend_start_loc",
+                    registry.layer_extend_start_loc,
+                    source="extend_start_loc",
+                    fill=lambda _, extents: extents.rows.tokens,
+                ),
+                # specs/sglang/slots.yaml:183
+                Slot(
+                    "layer_sampling_seed",
+                    registry.layer_sampling_seed,
+                    source="sampling_seed",
+                    fill=0,
+                    optional=True,
+                ),
             ),
-            # specs/sglang/slots.yaml:15
-            mrope_positions=steps.copy_present(
-                view(registry.mrope_positions, 3, padded.tokens),
-                "mrope_positions",
-                live.mrope_positions,
-                (3, rows.tokens),
-                0,
-            ),
-            # specs/sglang/slots.yaml:18
-            req_pool_indices=steps.copy(
-                view(registry.req_pool_indices, padded.requests),
-                "req_pool_indices",
-                live.req_pool_indices,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:74
-            global_num_tokens=steps.compute(
-                view(
+            SlotGroup(
+                lambda extents: (
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                ),
+                # specs/sglang/slots.yaml:74
+                Slot(
+                    "global_num_tokens",
                     registry.global_num_tokens,
-                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
                 ),
-                padded.tokens,
-            ),
-            # specs/sglang/slots.yaml:77
-            global_num_tokens_for_logprob=steps.compute(
-                view(
+                # specs/sglang/slots.yaml:77
+                Slot(
+                    "global_num_tokens_for_logprob",
                     registry.global_num_tokens_for_logprob,
-                    config.num_dp_ranks if config.require_mlp_tp_gather else 1,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
                 ),
-                padded.tokens,
             ),
-            # specs/sglang/slots.yaml:125
-            target_hidden_states=None
-            if registry.target_hidden_states is None
-            else steps.copy_present(
-                view(
-                    registry.target_hidden_states, padded.tokens, present(config.draft_input_size)
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, present(config.draft_input_size)),
+                    (extents.padded.tokens, present(config.draft_input_size)),
                 ),
-                "hidden_states",
-                live.hidden_states,
-                (rows.tokens, present(config.draft_input_size)),
+                # specs/sglang/slots.yaml:125
+                Slot(
+                    "target_hidden_states",
+                    registry.target_hidden_states,
+                    source="hidden_states",
+                    optional=True,
+                ),
             ),
-            # specs/sglang/slots.yaml:128
-            verify_extend_seq_lens=None
-            if registry.verify_extend_seq_lens is None
-            else steps.copy(
-                view(registry.verify_extend_seq_lens, padded.requests),
-                "extend_seq_lens",
-                live.extend_seq_lens,
-                (rows.requests,),
-                present(config.draft_extend_width),
+            SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.tokens
+                        if config.require_gathered_buffer
+                        else extents.rows.requests,
+                        present(config.draft_vocab_size),
+                    ),
+                    (
+                        extents.padded.tokens
+                        if config.require_gathered_buffer
+                        else extents.padded.requests,
+                        present(config.draft_vocab_size),
+                    ),
+                ),
+                # specs/sglang/slots.yaml:175
+                Slot("layer_logits", registry.layer_logits),
             ),
-            # specs/sglang/slots.yaml:131
-            num_correct_drafts=None
-            if registry.num_correct_drafts is None
-            else steps.copy(
-                view(registry.num_correct_drafts, padded.requests),
-                "num_correct_drafts",
-                live.num_correct_drafts,
-                (rows.requests,),
-                present(config.draft_extend_width),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests, 1), (extents.padded.requests, 1)),
+                # specs/sglang/slots.yaml:179
+                Slot(
+                    "layer_temperatures",
+                    registry.layer_temperatures,
+                    source="temperatures",
+                    fill=1,
+                    optional=True,
+                ),
             ),
-            # specs/sglang/slots.yaml:134
-            num_accept_tokens=None
-            if registry.num_accept_tokens is None
-            else steps.copy(
-                view(registry.num_accept_tokens, padded.requests),
-                "num_accept_tokens",
-                live.num_accept_tokens,
-                (rows.requests,),
-                -1
-                if present(config.enable_multi_layer_eagle)
-                else present(config.draft_extend_width),
+            SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.requests,
+                        present(config.speculative_num_steps),
+                        present(config.draft_vocab_size),
+                    ),
+                    (
+                        extents.padded.requests,
+                        present(config.speculative_num_steps),
+                        present(config.draft_vocab_size),
+                    ),
+                ),
+                # specs/sglang/slots.yaml:187
+                Slot("layer_draft_probs", registry.layer_draft_probs),
             ),
-            # specs/sglang/slots.yaml:137
-            select_index=None
-            if registry.select_index is None
-            else steps.copy(
-                view(registry.select_index, padded.requests),
-                "select_index",
-                live.select_index,
-                (rows.requests,),
-                0,
+            SlotGroup(
+                lambda extents: ((config.context_pages,), (config.context_pages,)),
+                # specs/sglang/backends/page_tables.yaml:38
+                Slot("strided_indices", registry.strided_indices),
             ),
-            # specs/sglang/slots.yaml:140
-            draft_mamba_track_indices=None
-            if registry.draft_mamba_track_indices is None
-            else steps.copy_present(
-                view(registry.draft_mamba_track_indices, padded.requests),
-                "mamba_track_indices",
-                live.mamba_track_indices,
-                (rows.requests,),
-                0,
+            SlotGroup(
+                lambda extents: (
+                    (
+                        present(config.speculative_num_steps),
+                        extents.rows.requests,
+                        config.table_columns,
+                    ),
+                    (
+                        present(config.speculative_num_steps),
+                        extents.padded.requests,
+                        config.table_columns,
+                    ),
+                ),
+                # specs/sglang/backends/page_tables.yaml:101
+                Slot("layer_page_table", registry.layer_page_table),
+                # specs/sglang/backends/page_tables.yaml:104
+                Slot("layer_window_page_table", registry.layer_window_page_table),
             ),
-            # specs/sglang/slots.yaml:166
-            layer_seq_lens=None
-            if registry.layer_seq_lens is None
-            else steps.copy(
-                view(registry.layer_seq_lens, padded.requests),
-                "seq_lens",
-                live.seq_lens,
-                (rows.requests,),
-                config.sequence_fill,
+            SlotGroup(
+                lambda extents: (
+                    (present(config.speculative_num_steps), extents.rows.requests),
+                    (present(config.speculative_num_steps), extents.padded.requests),
+                ),
+                # specs/sglang/backends/page_tables.yaml:107
+                Slot("layer_cache_seqlens", registry.layer_cache_seqlens),
             ),
-            # specs/sglang/slots.yaml:169
-            layer_seq_lens_cpu=None
-            if registry.layer_seq_lens_cpu is None
-            else steps.copy_present(
-                view(registry.layer_seq_lens_cpu, padded.requests),
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                (rows.requests,),
-                config.sequence_fill,
+            SlotGroup(
+                lambda extents: (
+                    (present(config.speculative_num_steps), extents.rows.requests + 1),
+                    (present(config.speculative_num_steps), extents.padded.requests + 1),
+                ),
+                # specs/sglang/backends/page_tables.yaml:110
+                Slot("layer_cu_seqlens_q", registry.layer_cu_seqlens_q),
+                # specs/sglang/backends/page_tables.yaml:113
+                Slot("layer_cu_seqlens_k", registry.layer_cu_seqlens_k),
             ),
-            # specs/sglang/slots.yaml:172
-            layer_extend_start_loc=None
-            if registry.layer_extend_start_loc is None
-            else steps.copy(
-                view(registry.layer_extend_start_loc, padded.requests),
-                "extend_start_loc",
-                live.extend_start_loc,
-                (rows.requests,),
-                rows.tokens,
-            ),
-            # specs/sglang/slots.yaml:175
-            layer_logits=None
-            if registry.layer_logits is None
-            else view(
-                registry.layer_logits,
-                padded.tokens if config.require_gathered_buffer else padded.requests,
-                present(config.draft_vocab_size),
-            ),
-            # specs/sglang/slots.yaml:179
-            layer_temperatures=None
-            if registry.layer_temperatures is None
-            else steps.copy_present(
-                view(registry.layer_temperatures, padded.requests, 1),
-                "temperatures",
-                live.temperatures,
-                (rows.requests, 1),
-                1,
-            ),
-            # specs/sglang/slots.yaml:183
-            layer_sampling_seed=None
-            if registry.layer_sampling_seed is None
-            else steps.copy_present(
-                view(registry.layer_sampling_seed, padded.requests),
-                "sampling_seed",
-                live.sampling_seed,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:187
-            layer_draft_probs=None
-            if registry.layer_draft_probs is None
-            else view(
-                registry.layer_draft_probs,
-                padded.requests,
-                present(config.speculative_num_steps),
-                present(config.draft_vocab_size),
-            ),
-            # specs/sglang/backends/page_tables.yaml:38
-            strided_indices=None
-            if registry.strided_indices is None
-            else view(registry.strided_indices, config.context_pages),
-            # specs/sglang/backends/page_tables.yaml:101
-            layer_page_table=None
-            if registry.layer_page_table is None
-            else view(
-                registry.layer_page_table,
-                present(config.speculative_num_steps),
-                padded.requests,
-                config.table_columns,
-            ),
-            # specs/sglang/backends/page_tables.yaml:104
-            layer_window_page_table=None
-            if registry.layer_window_page_table is None
-            else view(
-                registry.layer_window_page_table,
-                present(config.speculative_num_steps),
-                padded.requests,
-                config.table_columns,
-            ),
-            # specs/sglang/backends/page_tables.yaml:107
-            layer_cache_seqlens=None
-            if registry.layer_cache_seqlens is None
-            else view(
-                registry.layer_cache_seqlens, present(config.speculative_num_steps), padded.requests
-            ),
-            # specs/sglang/backends/page_tables.yaml:110
-            layer_cu_seqlens_q=None
-            if registry.layer_cu_seqlens_q is None
-            else view(
-                registry.layer_cu_seqlens_q,
-                present(config.speculative_num_steps),
-                padded.requests + 1,
-            ),
-            # specs/sglang/backends/page_tables.yaml:113
-            layer_cu_seqlens_k=None
-            if registry.layer_cu_seqlens_k is None
-            else view(
-                registry.layer_cu_seqlens_k,
-                present(config.speculative_num_steps),
-                padded.requests + 1,
-            ),
-            input_embeds=live.input_embeds,
         )
-        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_catching_up(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""

@@ -22,12 +22,13 @@ from ullage_runtime.configuration import present
 from ullage_runtime.debug import DebugOptions, poison_around
 from ullage_runtime.errors import BatchError
 from ullage_runtime.integers import cdiv
-from ullage_runtime.load_plan import LoadPlan, LoadSteps
+from ullage_runtime.load_plan import LoadPlan
 from ullage_runtime.native.writer import writer_for
 from ullage_runtime.plan_cache import PlanCache, Seen
+from ullage_runtime.recipe import Recipes
 from ullage_runtime.requirements import require_same_configuration
+from ullage_runtime.slots import Slot, SlotGroup, SlotTable
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import Extents, LiveBatch, Mode, NgramWorkerTargetBatch, Offer, Rows
@@ -36,7 +37,7 @@ from .config import Config, SpeculativeAlgorithm
 from .engine import NgramWorkerTargetEngine
 from .registry import NgramWorkerTargetRegistry
 
-require_generated_code_version(5, __name__)
+require_generated_code_version(6, __name__)
 
 
 # specs/sglang/modes/ngram_draft.yaml:1
@@ -113,9 +114,13 @@ class NgramWorkerTargetRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.ngram_worker_target,
         )
-        self._views = SlotViews()
-        self.plans: PlanCache[NgramWorkerTargetBatch] = PlanCache({} if self.debug.loads else SEEN)
-        self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
+        recipes = Recipes(
+            NgramWorkerTargetBatch,
+            self._tables(),
+            None if self.debug.loads else writer_for(__file__, self.registry.regions),
+            carried=CARRIED,
+        )
+        self.plans = PlanCache(recipes, {} if self.debug.loads else SEEN)
 
     def load(
         self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
@@ -134,6 +139,10 @@ class NgramWorkerTargetRunner:
         agreed = pad if not isinstance(pad, Offer) else pad.rows if pad.live is live else None
         key = self.plans.key(live, live.mode, agreed) if copy else None
         batch = None if key is None else self.plans.load(key, live)
+        if batch is None and key is not None:
+            batch = self.plans.load_unseen(
+                key, live, lambda: self._extents(live, pad, sources=False)
+            )
         if batch is None:
             batch = self._load(live, self._extents(live, pad, sources=True), copy, key)
         return batch
@@ -142,7 +151,7 @@ class NgramWorkerTargetRunner:
         self, live: LiveBatch, *, pad: bool | Offer = True
     ) -> LoadPlan[NgramWorkerTargetBatch]:
         """What loading this batch writes, and others like it; it is checked as by `load`."""
-        return self._plan(live, self._extents(live, pad, sources=True))
+        return self.plans.recipes.plan(live, self._extents(live, pad, sources=True))
 
     def extents(self, live: LiveBatch, *, pad: bool | Offer = True) -> Extents:
         """Rows of a batch before and after padding; takes part in the collectives of its mode.
@@ -199,8 +208,8 @@ class NgramWorkerTargetRunner:
         rows, padded = extents.rows, extents.padded
         if copy and not self.debug.loads:
             key = self.plans.key_of(live, live.mode, extents) if key is None else key
-            return self.plans.load_new(key, live, lambda: self._plan(live, extents))
-        plan = self._plan(live, extents)
+            return self.plans.load_new(key, live, extents)
+        plan = self.plans.recipes.plan(live, extents)
         if copy:
             return self._load_debugged(live, plan)
         if rows.brought != padded.brought:
@@ -227,12 +236,11 @@ class NgramWorkerTargetRunner:
             self.registry.regions.check_canaries()
         return batch
 
-    def _plan(self, live: LiveBatch, extents: Extents) -> LoadPlan[NgramWorkerTargetBatch]:
-        match live.mode:
-            case Mode.NGRAM_DRAFT:
-                return self._plan_proposing(live, extents)
-            case _:
-                raise self._unknown(live.mode)
+    def _tables(self) -> Mapping[Mode, SlotTable[LiveBatch, Extents]]:
+        """The slots that each mode loads."""
+        return {
+            **dict.fromkeys((Mode.NGRAM_DRAFT,), self._slots_proposing()),
+        }
 
     def _poison(self, live: LiveBatch) -> None:
         match live.mode:
@@ -321,70 +329,39 @@ class NgramWorkerTargetRunner:
         if self.debug.values:
             self._check_values_proposing(live, mode)
 
-    def _plan_proposing(
-        self, live: LiveBatch, extents: Extents
-    ) -> LoadPlan[NgramWorkerTargetBatch]:
+    def _slots_proposing(self) -> SlotTable[LiveBatch, Extents]:
         """The slots of ngram_draft."""
         config = self.config
-        rows, padded = extents.rows, extents.padded
         registry = self.registry
-        view = self._views.of
-        steps = LoadSteps()
-        batch = NgramWorkerTargetBatch(
-            mode=live.mode,
-            live=rows,
-            padded=padded,
-            # specs/sglang/slots.yaml:235
-            ngram_draft_tokens=None
-            if registry.ngram_draft_tokens is None
-            else steps.copy(
-                view(registry.ngram_draft_tokens, padded.tokens),
-                "draft_tokens",
-                live.draft_tokens,
-                (rows.tokens,),
+        return SlotTable(
+            SlotGroup(
+                lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
+                # specs/sglang/slots.yaml:235
+                Slot("ngram_draft_tokens", registry.ngram_draft_tokens, source="draft_tokens"),
+                # specs/sglang/slots.yaml:241
+                Slot("ngram_positions", registry.ngram_positions),
             ),
-            # specs/sglang/slots.yaml:238
-            tree_mask=None
-            if registry.tree_mask is None
-            else steps.copy(
-                view(
-                    registry.tree_mask, padded.tokens * present(config.speculative_num_draft_tokens)
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens * present(config.speculative_num_draft_tokens),),
+                    (extents.padded.tokens * present(config.speculative_num_draft_tokens),),
                 ),
-                "tree_mask",
-                live.tree_mask,
-                (rows.tokens * present(config.speculative_num_draft_tokens),),
+                # specs/sglang/slots.yaml:238
+                Slot("tree_mask", registry.tree_mask, source="tree_mask"),
             ),
-            # specs/sglang/slots.yaml:241
-            ngram_positions=None
-            if registry.ngram_positions is None
-            else view(registry.ngram_positions, padded.tokens),
-            # specs/sglang/slots.yaml:244
-            retrieve_indexes=None
-            if registry.retrieve_indexes is None
-            else view(
-                registry.retrieve_indexes,
-                padded.requests,
-                present(config.speculative_num_draft_tokens),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, present(config.speculative_num_draft_tokens)),
+                    (extents.padded.requests, present(config.speculative_num_draft_tokens)),
+                ),
+                # specs/sglang/slots.yaml:244
+                Slot("retrieve_indexes", registry.retrieve_indexes),
+                # specs/sglang/slots.yaml:247
+                Slot("retrieve_next_token", registry.retrieve_next_token),
+                # specs/sglang/slots.yaml:250
+                Slot("retrieve_next_sibling", registry.retrieve_next_sibling),
             ),
-            # specs/sglang/slots.yaml:247
-            retrieve_next_token=None
-            if registry.retrieve_next_token is None
-            else view(
-                registry.retrieve_next_token,
-                padded.requests,
-                present(config.speculative_num_draft_tokens),
-            ),
-            # specs/sglang/slots.yaml:250
-            retrieve_next_sibling=None
-            if registry.retrieve_next_sibling is None
-            else view(
-                registry.retrieve_next_sibling,
-                padded.requests,
-                present(config.speculative_num_draft_tokens),
-            ),
-            input_embeds=live.input_embeds,
         )
-        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_proposing(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""

@@ -29,14 +29,15 @@ from ullage_runtime.debug import (
 )
 from ullage_runtime.errors import BatchError, UllageRuntimeError
 from ullage_runtime.integers import align_up, cdiv, next_in
-from ullage_runtime.load_plan import LoadPlan, LoadSteps
+from ullage_runtime.load_plan import LoadPlan
 from ullage_runtime.native.writer import writer_for
 from ullage_runtime.outputs import cut_to_live, map_tensors
 from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.ranks import Ranks
+from ullage_runtime.recipe import Recipes
 from ullage_runtime.requirements import require_ranks, require_same_configuration
+from ullage_runtime.slots import Slot, SlotGroup, SlotTable
 from ullage_runtime.version import require_generated_code_version
-from ullage_runtime.views import SlotViews
 
 from .arenas import Arenas
 from .batch import Extents, LiveBatch, Mode, Offer, PrefillGraphTargetBatch, Rows
@@ -45,7 +46,7 @@ from .config import Config
 from .engine import PrefillGraphTargetEngine, PrefillGraphTargetFacts
 from .registry import PrefillGraphTargetRegistry
 
-require_generated_code_version(5, __name__)
+require_generated_code_version(6, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -124,20 +125,21 @@ def live_extend(config: Config, requests: int, tokens: int) -> Rows:
 # specs/sglang/modes/extend.yaml:1
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode extend after mlp_sync_tokens."""
+    if not config.require_mlp_sync:
+        return rows
     tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
     # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:29
-    if config.require_mlp_sync:
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[1] for each in gathered)
-        total_2 = sum(each[1] for each in gathered)
-        alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
-        tokens, graph_tokens, gathered_tokens = (
-            largest_1 if alike else padded,
-            largest_1,
-            largest_1 * config.num_dp_ranks if alike else total_2,
-        )
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[1] for each in gathered)
+    total_2 = sum(each[1] for each in gathered)
+    alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+    tokens, graph_tokens, gathered_tokens = (
+        largest_1 if alike else padded,
+        largest_1,
+        largest_1 * config.num_dp_ranks if alike else total_2,
+    )
     return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
 
 
@@ -192,20 +194,21 @@ def live_mixed(config: Config, running: int, prefills: int, prefill_tokens: int)
 # specs/sglang/modes/mixed.yaml:1
 def pad_mixed(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     """Rows in mode mixed after mlp_sync_tokens."""
+    if not config.require_mlp_sync:
+        return rows
     tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
     # mlp_sync_tokens: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:29
-    if config.require_mlp_sync:
-        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
-        total_0 = sum(each[0] for each in gathered)
-        largest_1 = max(each[1] for each in gathered)
-        total_2 = sum(each[1] for each in gathered)
-        alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
-        tokens, graph_tokens, gathered_tokens = (
-            largest_1 if alike else padded,
-            largest_1,
-            largest_1 * config.num_dp_ranks if alike else total_2,
-        )
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[1] for each in gathered)
+    total_2 = sum(each[1] for each in gathered)
+    alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+    tokens, graph_tokens, gathered_tokens = (
+        largest_1 if alike else padded,
+        largest_1,
+        largest_1 * config.num_dp_ranks if alike else total_2,
+    )
     return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
 
 
@@ -320,11 +323,15 @@ class PrefillGraphTargetRunner:
             debug=self.debug,
             regions=None if arenas is None else arenas.prefill_graph_target,
         )
-        self._views = SlotViews()
-        self.plans: PlanCache[PrefillGraphTargetBatch] = PlanCache(
-            {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
+        recipes = Recipes(
+            PrefillGraphTargetBatch,
+            self._tables(),
+            None if self.debug.loads else writer_for(__file__, self.registry.regions),
+            carried=CARRIED,
         )
-        self._writer = None if self.debug.loads else writer_for(__file__, self.registry.regions)
+        self.plans = PlanCache(
+            recipes, {} if self.debug.loads else SEEN, exchanging=exchanging_modes(config)
+        )
 
     def load(
         self, live: LiveBatch, *, copy: bool = True, pad: bool | Offer = True
@@ -343,6 +350,10 @@ class PrefillGraphTargetRunner:
         agreed = pad if not isinstance(pad, Offer) else pad.rows if pad.live is live else None
         key = self.plans.key(live, live.mode, agreed) if copy else None
         batch = None if key is None else self.plans.load(key, live)
+        if batch is None and key is not None:
+            batch = self.plans.load_unseen(
+                key, live, lambda: self._extents(live, pad, sources=False)
+            )
         if batch is None:
             batch = self._load(live, self._extents(live, pad, sources=True), copy, key)
         return batch
@@ -351,7 +362,7 @@ class PrefillGraphTargetRunner:
         self, live: LiveBatch, *, pad: bool | Offer = True
     ) -> LoadPlan[PrefillGraphTargetBatch]:
         """What loading this batch writes, and others like it; it is checked as by `load`."""
-        return self._plan(live, self._extents(live, pad, sources=True))
+        return self.plans.recipes.plan(live, self._extents(live, pad, sources=True))
 
     def extents(self, live: LiveBatch, *, pad: bool | Offer = True) -> Extents:
         """Rows of a batch before and after padding; takes part in the collectives of its mode.
@@ -460,8 +471,8 @@ class PrefillGraphTargetRunner:
         rows, padded = extents.rows, extents.padded
         if copy and not self.debug.loads:
             key = self.plans.key_of(live, live.mode, extents) if key is None else key
-            return self.plans.load_new(key, live, lambda: self._plan(live, extents))
-        plan = self._plan(live, extents)
+            return self.plans.load_new(key, live, extents)
+        plan = self.plans.recipes.plan(live, extents)
         if copy:
             return self._load_debugged(live, plan)
         if rows.brought != padded.brought:
@@ -490,12 +501,13 @@ class PrefillGraphTargetRunner:
             self.registry.regions.check_canaries()
         return batch
 
-    def _plan(self, live: LiveBatch, extents: Extents) -> LoadPlan[PrefillGraphTargetBatch]:
-        match live.mode:
-            case Mode.CAPTURE_PREFILL | Mode.EXTEND | Mode.MIXED:
-                return self._plan_prefilling(live, extents)
-            case _:
-                raise self._unknown(live.mode)
+    def _tables(self) -> Mapping[Mode, SlotTable[LiveBatch, Extents]]:
+        """The slots that each mode loads."""
+        return {
+            **dict.fromkeys(
+                (Mode.CAPTURE_PREFILL, Mode.EXTEND, Mode.MIXED), self._slots_prefilling()
+            ),
+        }
 
     def _poison(self, live: LiveBatch) -> None:
         match live.mode:
@@ -1219,252 +1231,217 @@ class PrefillGraphTargetRunner:
         if self.debug.values:
             self._check_values_prefilling(live, mode)
 
-    def _plan_prefilling(
-        self, live: LiveBatch, extents: Extents
-    ) -> LoadPlan[PrefillGraphTargetBatch]:
+    def _slots_prefilling(self) -> SlotTable[LiveBatch, Extents]:
         """The slots of capture_prefill, extend, mixed."""
         config = self.config
-        rows, padded = extents.rows, extents.padded
         registry = self.registry
-        view = self._views.of
-        steps = LoadSteps()
-        batch = PrefillGraphTargetBatch(
-            mode=live.mode,
-            live=rows,
-            padded=padded,
-            # specs/sglang/backends/prepared.yaml:6
-            context_share_embeds=None
-            if registry.context_share_embeds is None
-            else view(registry.context_share_embeds, padded.context_tokens, config.hidden_size),
-            # specs/sglang/backends/prepared.yaml:9
-            context_share_positions=None
-            if registry.context_share_positions is None
-            else view(registry.context_share_positions, padded.context_tokens),
-            # specs/sglang/slots.yaml:3
-            input_ids=steps.copy_present(
-                view(registry.input_ids, padded.tokens),
-                "input_ids",
-                live.input_ids,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:6
-            positions=steps.copy(
-                view(registry.positions, padded.tokens),
-                "positions",
-                live.positions,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:9
-            out_cache_loc=steps.copy_present(
-                view(registry.out_cache_loc, padded.tokens),
-                "out_cache_loc",
-                live.out_cache_loc,
-                (rows.tokens,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:86
-            pipeline_hidden_states=None
-            if registry.pipeline_hidden_states is None
-            else steps.copy_present(
-                view(
-                    registry.pipeline_hidden_states,
-                    padded.proxy_tokens,
-                    config.hidden_size * config.residual_streams,
+        return SlotTable(
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.context_tokens, config.hidden_size),
+                    (extents.padded.context_tokens, config.hidden_size),
                 ),
-                "pipeline_hidden_states",
-                live.pipeline_hidden_states,
-                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                # specs/sglang/backends/prepared.yaml:6
+                Slot("context_share_embeds", registry.context_share_embeds),
             ),
-            # specs/sglang/slots.yaml:89
-            pipeline_residual=None
-            if registry.pipeline_residual is None
-            else steps.copy_present(
-                view(registry.pipeline_residual, padded.proxy_tokens, config.hidden_size),
-                "pipeline_residual",
-                live.pipeline_residual,
-                (rows.proxy_tokens, config.hidden_size),
+            SlotGroup(
+                lambda extents: ((extents.rows.context_tokens,), (extents.padded.context_tokens,)),
+                # specs/sglang/backends/prepared.yaml:9
+                Slot("context_share_positions", registry.context_share_positions),
             ),
-            # specs/sglang/slots.yaml:253
-            static_seq_lens=None
-            if registry.static_seq_lens is None
-            else steps.copy(
-                view(registry.static_seq_lens, padded.requests),
-                "seq_lens",
-                live.seq_lens,
-                (rows.requests,),
-                0,
+            SlotGroup(
+                lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
+                # specs/sglang/slots.yaml:3
+                Slot("input_ids", registry.input_ids, source="input_ids", fill=0, optional=True),
+                # specs/sglang/slots.yaml:6
+                Slot("positions", registry.positions, source="positions", fill=0),
+                # specs/sglang/slots.yaml:9
+                Slot(
+                    "out_cache_loc",
+                    registry.out_cache_loc,
+                    source="out_cache_loc",
+                    fill=0,
+                    optional=True,
+                ),
             ),
-            # specs/sglang/slots.yaml:256
-            static_extend_seq_lens=None
-            if registry.static_extend_seq_lens is None
-            else steps.copy(
-                view(registry.static_extend_seq_lens, padded.requests),
-                "extend_seq_lens",
-                live.extend_seq_lens,
-                (rows.requests,),
-                0,
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                    (extents.padded.proxy_tokens, config.hidden_size * config.residual_streams),
+                ),
+                # specs/sglang/slots.yaml:86
+                Slot(
+                    "pipeline_hidden_states",
+                    registry.pipeline_hidden_states,
+                    source="pipeline_hidden_states",
+                    optional=True,
+                ),
             ),
-            # specs/sglang/slots.yaml:259
-            static_extend_prefix_lens=None
-            if registry.static_extend_prefix_lens is None
-            else steps.copy(
-                view(registry.static_extend_prefix_lens, padded.requests),
-                "extend_prefix_lens",
-                live.extend_prefix_lens,
-                (rows.requests,),
-                0,
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.proxy_tokens, config.hidden_size),
+                    (extents.padded.proxy_tokens, config.hidden_size),
+                ),
+                # specs/sglang/slots.yaml:89
+                Slot(
+                    "pipeline_residual",
+                    registry.pipeline_residual,
+                    source="pipeline_residual",
+                    optional=True,
+                ),
             ),
-            # specs/sglang/slots.yaml:262
-            static_extend_start_loc=None
-            if registry.static_extend_start_loc is None
-            else steps.copy_present(
-                view(registry.static_extend_start_loc, padded.requests),
-                "extend_start_loc",
-                live.extend_start_loc,
-                (rows.requests,),
-                rows.tokens,
+            SlotGroup(
+                lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
+                # specs/sglang/slots.yaml:253
+                Slot("static_seq_lens", registry.static_seq_lens, source="seq_lens", fill=0),
+                # specs/sglang/slots.yaml:256
+                Slot(
+                    "static_extend_seq_lens",
+                    registry.static_extend_seq_lens,
+                    source="extend_seq_lens",
+                    fill=0,
+                ),
+                # specs/sglang/slots.yaml:259
+                Slot(
+                    "static_extend_prefix_lens",
+                    registry.static_extend_prefix_lens,
+                    source="extend_prefix_lens",
+                    fill=0,
+                ),
+                # specs/sglang/slots.yaml:262
+                Slot(
+                    "static_extend_start_loc",
+                    registry.static_extend_start_loc,
+                    source="extend_start_loc",
+                    fill=lambda _, extents: extents.rows.tokens,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:265
+                Slot(
+                    "static_req_pool_indices",
+                    registry.static_req_pool_indices,
+                    source="req_pool_indices",
+                    fill=0,
+                ),
+                # specs/sglang/slots.yaml:268
+                Slot(
+                    "static_orig_seq_lens",
+                    registry.static_orig_seq_lens,
+                    source="orig_seq_lens",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:272
+                Slot(
+                    "static_seq_lens_cpu",
+                    registry.static_seq_lens_cpu,
+                    source="seq_lens_cpu",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:301
+                Slot(
+                    "static_mamba_track_indices",
+                    registry.static_mamba_track_indices,
+                    source="mamba_track_indices",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:305
+                Slot(
+                    "static_mamba_track_mask",
+                    registry.static_mamba_track_mask,
+                    source="mamba_track_mask",
+                    fill=0,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:308
+                Slot(
+                    "static_mamba_track_seqlens",
+                    registry.static_mamba_track_seqlens,
+                    source="mamba_track_seqlens",
+                    optional=True,
+                ),
             ),
-            # specs/sglang/slots.yaml:265
-            static_req_pool_indices=None
-            if registry.static_req_pool_indices is None
-            else steps.copy(
-                view(registry.static_req_pool_indices, padded.requests),
-                "req_pool_indices",
-                live.req_pool_indices,
-                (rows.requests,),
-                0,
+            SlotGroup(
+                lambda extents: (
+                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
+                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
+                ),
+                # specs/sglang/slots.yaml:275
+                Slot("prefix_starts", registry.prefix_starts),
+                # specs/sglang/slots.yaml:278
+                Slot("prefix_seq_lens", registry.prefix_seq_lens),
+                # specs/sglang/slots.yaml:287
+                Slot("prefix_starts_cpu", registry.prefix_starts_cpu),
+                # specs/sglang/slots.yaml:290
+                Slot("prefix_seq_lens_cpu", registry.prefix_seq_lens_cpu),
             ),
-            # specs/sglang/slots.yaml:268
-            static_orig_seq_lens=None
-            if registry.static_orig_seq_lens is None
-            else steps.copy_present(
-                view(registry.static_orig_seq_lens, padded.requests),
-                "orig_seq_lens",
-                live.orig_seq_lens,
-                (rows.requests,),
-                0,
+            SlotGroup(
+                lambda extents: (
+                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req) + 1),
+                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req) + 1),
+                ),
+                # specs/sglang/slots.yaml:281
+                Slot("prefix_cu_seq_lens", registry.prefix_cu_seq_lens),
             ),
-            # specs/sglang/slots.yaml:272
-            static_seq_lens_cpu=None
-            if registry.static_seq_lens_cpu is None
-            else steps.copy_present(
-                view(registry.static_seq_lens_cpu, padded.requests),
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:275
-            prefix_starts=None
-            if registry.prefix_starts is None
-            else view(
-                registry.prefix_starts,
-                max(present(config.prefix_chunks)),
-                present(config.full_prefill_max_req),
-            ),
-            # specs/sglang/slots.yaml:278
-            prefix_seq_lens=None
-            if registry.prefix_seq_lens is None
-            else view(
-                registry.prefix_seq_lens,
-                max(present(config.prefix_chunks)),
-                present(config.full_prefill_max_req),
-            ),
-            # specs/sglang/slots.yaml:281
-            prefix_cu_seq_lens=None
-            if registry.prefix_cu_seq_lens is None
-            else view(
-                registry.prefix_cu_seq_lens,
-                max(present(config.prefix_chunks)),
-                present(config.full_prefill_max_req) + 1,
-            ),
-            # specs/sglang/slots.yaml:284
-            prefix_kv_indices=None
-            if registry.prefix_kv_indices is None
-            else view(
-                registry.prefix_kv_indices,
-                max(present(config.prefix_chunks)),
-                present(config.full_prefill_max_req) * present(config.prefix_chunk_length),
-            ),
-            # specs/sglang/slots.yaml:287
-            prefix_starts_cpu=None
-            if registry.prefix_starts_cpu is None
-            else view(
-                registry.prefix_starts_cpu,
-                max(present(config.prefix_chunks)),
-                present(config.full_prefill_max_req),
-            ),
-            # specs/sglang/slots.yaml:290
-            prefix_seq_lens_cpu=None
-            if registry.prefix_seq_lens_cpu is None
-            else view(
-                registry.prefix_seq_lens_cpu,
-                max(present(config.prefix_chunks)),
-                present(config.full_prefill_max_req),
-            ),
-            # specs/sglang/slots.yaml:293
-            static_input_embeds=None
-            if registry.static_input_embeds is None
-            else view(registry.static_input_embeds, padded.tokens, config.hidden_size),
-            # specs/sglang/slots.yaml:297
-            static_mrope_positions=None
-            if registry.static_mrope_positions is None
-            else steps.copy_present(
-                view(registry.static_mrope_positions, 3, padded.tokens),
-                "mrope_positions",
-                live.mrope_positions,
-                (3, rows.tokens),
-                0,
-            ),
-            # specs/sglang/slots.yaml:301
-            static_mamba_track_indices=None
-            if registry.static_mamba_track_indices is None
-            else steps.copy_present(
-                view(registry.static_mamba_track_indices, padded.requests),
-                "mamba_track_indices",
-                live.mamba_track_indices,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:305
-            static_mamba_track_mask=None
-            if registry.static_mamba_track_mask is None
-            else steps.copy_present(
-                view(registry.static_mamba_track_mask, padded.requests),
-                "mamba_track_mask",
-                live.mamba_track_mask,
-                (rows.requests,),
-                0,
-            ),
-            # specs/sglang/slots.yaml:308
-            static_mamba_track_seqlens=None
-            if registry.static_mamba_track_seqlens is None
-            else steps.copy_present(
-                view(registry.static_mamba_track_seqlens, padded.requests),
-                "mamba_track_seqlens",
-                live.mamba_track_seqlens,
-                (rows.requests,),
-            ),
-            # specs/sglang/slots.yaml:316
-            num_token_non_padded=None
-            if registry.num_token_non_padded is None
-            else steps.compute(
-                view(registry.num_token_non_padded, 1),
-                max(
-                    0,
-                    min(
-                        rows.tokens - padded.tokens // config.attn_tp_size * config.attn_tp_rank,
-                        padded.tokens // config.attn_tp_size,
+            SlotGroup(
+                lambda extents: (
+                    (
+                        max(present(config.prefix_chunks)),
+                        present(config.full_prefill_max_req) * present(config.prefix_chunk_length),
                     ),
-                )
-                if config.routes_shares
-                else rows.tokens,
+                    (
+                        max(present(config.prefix_chunks)),
+                        present(config.full_prefill_max_req) * present(config.prefix_chunk_length),
+                    ),
+                ),
+                # specs/sglang/slots.yaml:284
+                Slot("prefix_kv_indices", registry.prefix_kv_indices),
             ),
-            input_embeds=live.input_embeds,
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.hidden_size),
+                    (extents.padded.tokens, config.hidden_size),
+                ),
+                # specs/sglang/slots.yaml:293
+                Slot("static_input_embeds", registry.static_input_embeds),
+            ),
+            SlotGroup(
+                lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
+                # specs/sglang/slots.yaml:297
+                Slot(
+                    "static_mrope_positions",
+                    registry.static_mrope_positions,
+                    source="mrope_positions",
+                    fill=0,
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: ((1,), (1,)),
+                # specs/sglang/slots.yaml:316
+                Slot(
+                    "num_token_non_padded",
+                    registry.num_token_non_padded,
+                    fill=lambda _, extents: (
+                        max(
+                            0,
+                            min(
+                                extents.rows.tokens
+                                - extents.padded.tokens
+                                // config.attn_tp_size
+                                * config.attn_tp_rank,
+                                extents.padded.tokens // config.attn_tp_size,
+                            ),
+                        )
+                        if config.routes_shares
+                        else extents.rows.tokens
+                    ),
+                    is_number=True,
+                ),
+            ),
         )
-        return LoadPlan(batch, steps, self._writer, carried=CARRIED)
 
     def _check_values_prefilling(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""

@@ -15,12 +15,14 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from torch import Tensor
 
 from ullage_runtime.arena_regions import Regions
-from ullage_runtime.load_plan import LoadPlan, values_of, with_fields
-from ullage_runtime.plan_cache import ALIKE, PlanCache, Seen
+from ullage_runtime.errors import UllageRuntimeError
+from ullage_runtime.load_plan import LoadPlan, holding, values_of, with_fields
+from ullage_runtime.plan_cache import PlanCache, Seen
+from ullage_runtime.recipe import ALIKE, Recipe
+from ullage_runtime.slots import LiveT
 from ullage_runtime.views import ViewCache
 
 BatchT = TypeVar("BatchT")
-LiveT = TypeVar("LiveT")
 LiveT_contra = TypeVar("LiveT_contra", contravariant=True)
 
 NOTHING: Mapping[str, Tensor] = MappingProxyType({})
@@ -50,12 +52,16 @@ class Runner(Protocol[LiveT_contra]):
         ...
 
     @property
-    def plans(self) -> PlanCache[Any]:
+    def plans(self) -> PlanCache[Any, Any, Any]:
         """What was loaded before, by what decides about its shape."""
         ...
 
     def plan(self, live: LiveT_contra, /) -> LoadPlan[Any]:
         """What loading this batch writes, and others like it."""
+        ...
+
+    def extents(self, live: LiveT_contra, /) -> Any:
+        """Its extents, checked without a look at its sources."""
         ...
 
     def load(self, live: LiveT_contra, /) -> object:
@@ -86,18 +92,11 @@ class SeenBatch(Generic[BatchT]):
     __slots__ = ("_absent", "_missing", "_sources", "_views", "_write")
 
     def __init__(
-        self,
-        plan: LoadPlan[Any],
-        batch: BatchT,
-        attribute_of: Callable[[str], str],
-        views: dict[str, object],
+        self, known: KnownSources[BatchT, Any], plan: LoadPlan[Any], views: dict[str, object]
     ) -> None:
-        """`batch`: the one before, whose class decides which attributes there are."""
-        sources, absent = (list(map(attribute_of, each)) for each in (plan.sources, plan.absent))
-        absent = [path for path in absent if hasattr(batch, path.partition(".")[0])]
-        self._sources = values_of(sources, lenient=any("." in path for path in sources))
-        self._absent = values_of(absent, lenient=any("." in path for path in absent))
-        self._missing = (None,) * len(absent)
+        self._sources = known.sources_of
+        self._absent = known.absent_of
+        self._missing = known.missing
         self._write = plan.write
         self._views = views
 
@@ -108,17 +107,66 @@ class SeenBatch(Generic[BatchT]):
         return with_fields(batch, self._views)
 
 
+class KnownSources(Generic[BatchT, LiveT]):
+    """Loads batches of a class and mode that have the sources of one which was loaded before.
+
+    `recipe`: how.
+    """
+
+    def __init__(
+        self,
+        adapter: BatchAdapter[BatchT, LiveT],
+        recipe: Recipe[Any, LiveT, Any],
+        batch: BatchT,
+        views: Mapping[str, str],
+    ) -> None:
+        """`batch`: the one before, whose class decides which attributes there are; `views`: those
+        that stand for a field of what is loaded, with that field."""
+        self._adapter = adapter
+        self.recipe = recipe
+        sources, absent = (
+            list(map(adapter.attribute_of, each))
+            for each in (recipe.read.sources, recipe.read.absent)
+        )
+        absent = [path for path in absent if hasattr(batch, path.partition(".")[0])]
+        self.sources_of = values_of(sources, lenient=any("." in path for path in sources))
+        self.absent_of = values_of(absent, lenient=any("." in path for path in absent))
+        self.missing = (None,) * len(absent)
+        self._attributes = tuple(views)
+        self._fields_of = values_of(tuple(views.values()))
+
+    def load(
+        self, batch: BatchT, deciding: Callable[[BatchT], LiveT]
+    ) -> tuple[BatchT, SeenBatch[BatchT]] | None:
+        """A batch of a new shape, and what loads others like it; see `PlanCache.load_unseen`.
+
+        `deciding`: what decides about its extents, as a live batch.
+        """
+        if not self.recipe.loads_unseen or self.absent_of(batch) != self.missing:
+            return None
+        live, sources = deciding(batch), self.sources_of(batch)
+        try:
+            extents = self._adapter.runner.extents(live)
+        except UllageRuntimeError:
+            return None  # which sources are wrong is to be said first
+        plan = self.recipe.plan(live, extents, sources, writes=True)
+        return None if plan is None else self.loaded(batch, plan)
+
+    def loaded(self, batch: BatchT, plan: LoadPlan[Any]) -> tuple[BatchT, SeenBatch[BatchT]]:
+        """A batch that a plan has loaded, and what loads others like it."""
+        views = dict(zip(self._attributes, self._fields_of(plan.batch), strict=True))
+        return with_fields(batch, views), SeenBatch(self, plan, views)
+
+
 class BatchAdapter(Generic[BatchT, LiveT]):
     """Loads batches of an engine's own class, all of which have the same attributes."""
 
-    def __init__(
-        self, runner: Runner[LiveT], make_live: Callable[..., LiveT], naming: Naming
-    ) -> None:
-        """`make_live`: the class `LiveBatch` of the package that the runner is from."""
-        self._runner = runner
-        self._make_live = make_live
-        self._attribute_of = naming.attribute_of
-        paths = {name: naming.attribute_of(name) for name in _live_fields(make_live)}
+    def __init__(self, runner: Runner[LiveT], live_class: type[LiveT], naming: Naming) -> None:
+        """`live_class`: the class `LiveBatch` of the package that the runner is from."""
+        self.runner = runner
+        self.attribute_of = naming.attribute_of
+        self._live_class = live_class
+        paths = {name: naming.attribute_of(name) for name in _live_fields(live_class)}
         # Those behind a dot apart, since reading them is slower.
         groups = [
             [name for name in paths if ("." in paths[name]) is held] for held in (False, True)
@@ -130,21 +178,38 @@ class BatchAdapter(Generic[BatchT, LiveT]):
 
     def of(self, mode: Enum) -> ModeLoader[BatchT]:
         """What loads the batches of one mode."""
-        seen = self._runner.plans.deciding(mode, True)
-        renamed = None if seen is None else seen.renamed(self._attribute_of)
-        return ModeLoader(self, mode, renamed)
+        return ModeLoader(self, mode, self.runner.plans.deciding(mode, True))
 
     def load(self, batch: BatchT, mode: Enum, beside: Mapping[str, Tensor]) -> BatchT:
         """As of `ModeLoader`, by the runner's own `load`."""
-        loaded = self._runner.load(self._live(batch, mode, beside))
-        return with_fields(batch, self._views(batch, loaded))
+        loaded = self.runner.load(self._live(batch, mode, beside))
+        views = self._exposed_in(batch, loaded).items()
+        return with_fields(batch, {name: getattr(loaded, field) for name, field in views})
 
-    def load_new(self, batch: BatchT, mode: Enum) -> tuple[BatchT, SeenBatch[BatchT]]:
-        """The same, and what loads others like it."""
+    def load_new(
+        self, batch: BatchT, mode: Enum
+    ) -> tuple[KnownSources[BatchT, LiveT], LoadPlan[Any]]:
+        """The same, and what loads batches like it."""
         live = self._live(batch, mode, NOTHING)
-        plan = self._runner.plan(live)
-        views = self._views(batch, plan.load_first(live))
-        return with_fields(batch, views), SeenBatch(plan, batch, self._attribute_of, views)
+        plan = self.runner.plan(live)
+        loaded = plan.load_first(live)
+        views = self._exposed_in(batch, loaded)
+        recipe = self.runner.plans.recipes.behind(plan, live)
+        return KnownSources(self, recipe, batch, views), plan
+
+    def deciding(self, mode: Enum, seen: Seen) -> Callable[[BatchT], LiveT]:
+        """What reads the fields that decide about the extents of a batch, and no others."""
+        live_class, names = self._live_class, seen.fields
+        read = values_of(tuple(map(self.attribute_of, names)), lenient=True)
+
+        def live_of(batch: BatchT) -> LiveT:
+            given = {"mode": mode}
+            for name, value in zip(names, read(batch), strict=True):
+                if value is not None:
+                    given[name] = value
+            return holding(live_class, given)
+
+        return live_of
 
     def _live(self, batch: BatchT, mode: Enum, beside: Mapping[str, Tensor]) -> LiveT:
         given = {
@@ -154,28 +219,28 @@ class BatchAdapter(Generic[BatchT, LiveT]):
             if value is not None
         }
         given.update(beside)
-        return self._make_live(mode=mode, **given)
+        return holding(self._live_class, {"mode": mode, **given})
 
-    def _views(self, batch: BatchT, loaded: object) -> dict[str, object]:
-        """What stands for the attributes of the batch, once it is loaded."""
+    def _exposed_in(self, batch: BatchT, loaded: object) -> Mapping[str, str]:
+        """The attributes of the batch that a field of the loaded one stands for, with that."""
         return {
-            attribute: value
+            attribute: field
             for field, attribute in self._exposed
-            if (value := getattr(loaded, field, None)) is not None and hasattr(batch, attribute)
+            if getattr(loaded, field, None) is not None and hasattr(batch, attribute)
         }
 
 
 class ModeLoader(Generic[BatchT]):
     """Loads the batches of one mode; one like it has loaded before is only compared and copied."""
 
-    def __init__(
-        self, adapter: BatchAdapter[BatchT, Any], mode: Enum, deciding: Seen | None
-    ) -> None:
-        """`deciding`: what alone decides about the shape of a batch, if that is all."""
+    def __init__(self, adapter: BatchAdapter[BatchT, Any], mode: Enum, seen: Seen | None) -> None:
+        """`seen`: what alone decides about the shape of a batch, if that is all."""
         self._adapter = adapter
         self._mode = mode
-        self._key = deciding.key if deciding is not None else _no_key
+        self._key = _no_key if seen is None else seen.renamed(adapter.attribute_of).key
+        self._deciding = None if seen is None else adapter.deciding(mode, seen)
         self._seen: ViewCache[tuple[SeenBatch[BatchT], ...]] = ViewCache()
+        self._known: tuple[KnownSources[BatchT, Any], ...] = ()
 
     def load(self, batch: BatchT, beside: Mapping[str, Tensor] = NOTHING) -> BatchT:
         """A batch of the same class in which slots are views of the static buffers, padded.
@@ -187,23 +252,35 @@ class ModeLoader(Generic[BatchT]):
         Raises what `load` of the runner does.
         """
         key = None if beside else self._key(batch)
-        if key is None:
+        if key is None or self._deciding is None:
             return self._adapter.load(batch, self._mode, beside)
-        known = self._seen.get(key) or ()
-        for seen in known:
-            loaded = seen.load(batch)
+        seen = self._seen.get(key) or ()
+        for each in seen:
+            loaded = each.load(batch)
             if loaded is not None:
                 return loaded
-        loaded, new = self._adapter.load_new(batch, self._mode)
-        self._seen.put(key, (new, *known[: ALIKE - 1]))
+        loaded, new = self._unseen(batch, self._deciding)
+        self._seen.put(key, (new, *seen[: ALIKE - 1]))
         return loaded
+
+    def _unseen(
+        self, batch: BatchT, deciding: Callable[[BatchT], Any]
+    ) -> tuple[BatchT, SeenBatch[BatchT]]:
+        for known in self._known:
+            loaded = known.load(batch, deciding)
+            if loaded is not None:
+                return loaded
+        new, plan = self._adapter.load_new(batch, self._mode)
+        others = (each for each in self._known if each.recipe is not new.recipe)
+        self._known = (new, *others)[:ALIKE]
+        return new.loaded(batch, plan)
 
 
 def _no_key(_: object) -> None:
     """Of batches whose shape other ranks have a part in, or that debug mode looks at."""
 
 
-def _live_fields(live: Callable[..., object]) -> Iterator[str]:
+def _live_fields(live: type[Any]) -> Iterator[str]:
     """The fields of a generated live batch but for its mode."""
     if not (isinstance(live, type) and is_dataclass(live)):
         raise TypeError(f"A live batch is made by its dataclass, and this is {live!r}.")

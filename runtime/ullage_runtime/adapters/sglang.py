@@ -6,15 +6,16 @@ SGLang's own registry are together. SGLang is not imported: a batch is known by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import Enum
 from types import MappingProxyType
 from typing import Final, Generic, Protocol, TypeVar
 
 from torch import Tensor
 
-from ullage_runtime.adapters.batches import BatchAdapter, LiveT, ModeLoader, Naming, Runner
+from ullage_runtime.adapters.batches import BatchAdapter, ModeLoader, Naming, Runner
 from ullage_runtime.errors import BatchError
+from ullage_runtime.slots import LiveT
 
 
 class ForwardMode(Protocol):
@@ -86,7 +87,7 @@ PROXIES: Final[Mapping[str, str]] = MappingProxyType(
 class SglangLoader(Generic[ForwardBatchT, LiveT]):
     """Loads forward batches with one of the target's runners."""
 
-    def __init__(self, runner: Runner[LiveT], live: Callable[..., LiveT]) -> None:
+    def __init__(self, runner: Runner[LiveT], live: type[LiveT]) -> None:
         """`live`: the class `LiveBatch` of the package that the runner is from."""
         adapter: BatchAdapter[ForwardBatchT, LiveT] = BatchAdapter(runner, live, NAMING)
         self._title = type(runner).__name__

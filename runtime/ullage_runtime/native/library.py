@@ -32,15 +32,31 @@ class Load(Protocol):
 
 
 class Prepare(Protocol):
-    """Prepares the load of one padded shape."""
+    """Prepares the loads of one padded shape after another."""
 
     release_gil: bool
 
-    def __call__(self, views: int, sources: int, *numbers: int) -> Load:
-        """`views`, `sources`: sequences of tensors, given by their `id`.
+    def __call__(self, sources: int, writes: bool, *numbers: int) -> Load | None:
+        """`sources`: a sequence of tensors, given by its `id`, which are written from at once if
+        it `writes`; `numbers`: see `TakeRecipe`.
 
-        `numbers`: for each view its live extents, whether it is filled, the bits of the fill, and
-        whether there is a source. ValueError for what is no slot of the runner.
+        None if a source has not the dtype, device and shape that it should have. ValueError for
+        extents that do not fit a slot, or a source that no slot of the runner is copied from.
+        """
+        ...
+
+
+class TakeRecipe(Protocol):
+    """Takes down how slots are loaded, whatever the shape of a batch."""
+
+    release_gil: bool
+
+    def __call__(self, slots: int, sources: int, *numbers: int) -> Prepare:
+        """`slots`, `sources`: sequences of tensors, given by their `id`: capacities and samples.
+
+        `numbers`: for each slot where its live extents stand among the numbers of a shape, which
+        the padded ones follow; its treatment; and the bits of its fill, or where they stand.
+        ValueError for something without memory.
         """
         ...
 
@@ -48,7 +64,9 @@ class Prepare(Protocol):
 class Library(Protocol):
     """What a library exports."""
 
-    def __call__(self, interface: int, tensor_class: int, device: int, *addresses: int) -> Prepare:
+    def __call__(
+        self, interface: int, tensor_class: int, device: int, *addresses: int
+    ) -> TakeRecipe:
         """Make the kernel ready; torch's exchange interface and class are given by addresses."""
         ...
 
@@ -59,14 +77,14 @@ class Open:
     def __init__(self, library: Library) -> None:
         self._library = library
 
-    def __call__(self, device: int, *addresses: int) -> Prepare:
+    def __call__(self, device: int, *addresses: int) -> TakeRecipe:
         """`addresses`: of each arena the first one, and the first behind it.
 
         LaunchError if the device refuses the kernel.
         """
-        prepare = self._library(_exchange_interface(), id(torch.Tensor), device, *addresses)
-        prepare.release_gil = False  # it looks at Python objects
-        return prepare
+        take = self._library(_exchange_interface(), id(torch.Tensor), device, *addresses)
+        take.release_gil = False  # it looks at Python objects
+        return take
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from ullage_runtime.arena_regions import Regions
-from ullage_runtime.load_plan import PreparedLoad, Writer
 from ullage_runtime.loader import Fill, SlotLoad
 from ullage_runtime.native.build import (
     BuildError,
@@ -20,9 +19,17 @@ from ullage_runtime.native.build import (
     built_host_library,
     library_of,
 )
-from ullage_runtime.native.library import Load, Open, Prepare, opened
+from ullage_runtime.native.library import Load, Open, TakeRecipe, opened
 from ullage_runtime.native.targets import CudaTarget
-from ullage_runtime.torch_writer import TorchWriter, copies
+from ullage_runtime.torch_writer import TorchWriter, copies, slots_by_device
+from ullage_runtime.writers import (
+    PreparedLoad,
+    ShapedLoad,
+    SlotWriter,
+    Writer,
+    WrittenSlot,
+    prepared,
+)
 
 _LOG = logging.getLogger(__name__)
 
@@ -82,71 +89,141 @@ class LibraryWriter:
         device = regions.compute.shared.arena.device
         addresses = [address for each in regions.addresses for address in each]
         self._is_cpu = device.type == "cpu"
-        self._prepare = open_library(device.index or 0, *addresses)
-        self._prepare_host = None if open_host is None else open_host(0, *addresses)
+        self._take = open_library(device.index or 0, *addresses)
+        self._take_host = None if open_host is None else open_host(0, *addresses)
 
-    def prepare(self, steps: Sequence[SlotLoad], sources: Sequence[Tensor]) -> PreparedLoad:
-        """The load of every batch that is like the one of `sources`, which has been checked.
+    def of(self, slots: Sequence[WrittenSlot], sources: Sequence[Tensor]) -> SlotWriter:
+        """What writes these slots from sources like these, which have been checked.
 
-        Everything is worked out here; a call compares, fills in addresses and launches. Works
-        while a graph is captured. ValueError if a step is none of the runner's slots.
+        What all batches have in common is worked out here, what all batches of one shape have in
+        its `prepare`: a load compares, fills in addresses and launches. Works while a graph is
+        captured. ValueError, there, for what no slot of the runner is copied from.
         """
         # A source that lies on the host for a slot on the device would be staged here: a step of
         # its own that copies through pinned memory, before the kernel reads it.
-        _require_counted(steps, sources)
-        device_load = _prepared(self._prepare, steps, sources)
-        hosted = [step for step in steps if step.view.is_cpu is not self._is_cpu]
+        device = _LibrarySlots(self._take, slots, sources)
+        hosted = [slot for slot in slots if slot.storage.is_cpu is not self._is_cpu]
         if not hosted:
-            return device_load
+            return device
         positions = [i for i, each in enumerate(sources) if each.is_cpu is not self._is_cpu]
-        if self._prepare_host is None:
-            return _MixedLoad(device_load, _together(copies(hosted)), positions)
-        host_load = _prepared(self._prepare_host, hosted, [sources[i] for i in positions])
-        return _MixedLoad(device_load, host_load, positions)
+        if self._take_host is None:
+            return _MixedSlots(device, _HostSlots(hosted), positions)
+        host = _LibrarySlots(self._take_host, hosted, [sources[i] for i in positions])
+        return _MixedSlots(device, host, positions)
+
+    def prepare(self, steps: Sequence[SlotLoad], sources: Sequence[Tensor]) -> PreparedLoad:
+        """See `prepared`."""
+        return prepared(self, steps, sources)
 
 
-def _prepared(
-    prepare: Prepare, steps: Sequence[SlotLoad], sources: Sequence[Tensor]
-) -> _DeviceLoad:
-    views = [step.view for step in steps]
-    numbers = [number for step in steps for number in _numbers(step)]
-    load = prepare(id(views), id(sources), *numbers)
-    load.release_gil = False  # it looks at Python objects
-    return _DeviceLoad(load, views, sources)
+_SOURCED, _FILLED, _VARYING, _NUMBER = 1, 2, 4, 8
+"""See Treatment in recipe.cuh."""
 
 
-def _together(copies: Iterable[Callable[[Sequence[Tensor]], None]]) -> PreparedLoad:
-    """Copies by torch, which have nothing to look at any more."""
-    every = tuple(copies)
+class _LibrarySlots:
+    """Writes the slots that a library was told of once."""
 
-    def write(sources: Sequence[Tensor]) -> bool:
-        for copy in every:
-            copy(sources)
-        return True
+    def __init__(
+        self, take: TakeRecipe, slots: Sequence[WrittenSlot], sources: Sequence[Tensor]
+    ) -> None:
+        self._varying = [
+            (slot.varying, slot.storage.dtype) for slot in slots if slot.varying is not None
+        ]
+        dimensions = {slot.group: slot.storage.dim() for slot in slots}
+        self._groups = tuple(dimensions)
+        self._storages = [slot.storage for slot in slots]
+        # Whole numbers neither have gradients nor negative views, which only torch can tell.
+        self._floating = [i for i, each in enumerate(sources) if each.is_floating_point()]
+        numbers = _numbers(slots, dimensions)
+        self._prepare = take(id(self._storages), id(sources), *numbers)
+        self._prepare.release_gil = False  # it looks at Python objects
 
-    return write
+    def prepare(
+        self, load: ShapedLoad, sources: Sequence[Tensor], *, writes: bool = False
+    ) -> PreparedLoad | None:
+        """See `SlotWriter`."""
+        if writes and not _has_values(sources, self._floating):
+            return None
+        numbers: list[int] = []
+        for group in self._groups:
+            live, padded = load.shapes[group]
+            numbers += live
+            numbers += padded
+        for position, dtype in self._varying:
+            numbers.append(_bits_of(load.fills[position], dtype))
+        found = self._prepare(id(sources), writes, *numbers)
+        if found is None:
+            return None
+        found.release_gil = False
+        return _DeviceLoad(found, self._storages, self._floating)
+
+
+class _HostSlots:
+    """Writes slots on the host by torch."""
+
+    def __init__(self, slots: Sequence[WrittenSlot]) -> None:
+        self._slots = tuple(slots_by_device(slots))
+
+    def prepare(
+        self, load: ShapedLoad, sources: Sequence[Tensor], *, writes: bool = False
+    ) -> PreparedLoad:
+        """See `SlotWriter`; the sources were looked at with those for the device."""
+        every = tuple(copies(load, self._slots))
+
+        def write(sources: Sequence[Tensor]) -> bool:
+            for copy in every:
+                copy(sources)
+            return True
+
+        if writes:
+            write(sources)
+        return write
+
+
+class _MixedSlots:
+    """Writes slots on the device, and others on the host from the sources at `positions`."""
+
+    def __init__(self, device: SlotWriter, host: SlotWriter, positions: Sequence[int]) -> None:
+        self._device = device
+        self._host = host
+        self._positions = positions
+
+    def prepare(
+        self, load: ShapedLoad, sources: Sequence[Tensor], *, writes: bool = False
+    ) -> PreparedLoad | None:
+        """See `SlotWriter`."""
+        hosted = [sources[i] for i in self._positions]
+        host = self._host.prepare(load, hosted)
+        device = None if host is None else self._device.prepare(load, sources, writes=writes)
+        if device is None or host is None or (writes and not host(hosted)):
+            return None
+        return _MixedLoad(device, host, self._positions)
 
 
 class _DeviceLoad:
     """Looks at all sources, and writes the slots on the device.
 
-    `views`: which the kernel has only the addresses of.
+    `storages`: which the kernel has only the addresses of; `floating`: the sources of floats.
     """
 
-    __slots__ = ("_floating", "_load", "_views")
+    __slots__ = ("_floating", "_load", "_storages")
 
-    def __init__(self, load: Load, views: Sequence[Tensor], sources: Sequence[Tensor]) -> None:
+    def __init__(self, load: Load, storages: Sequence[Tensor], floating: Sequence[int]) -> None:
         self._load = load
-        self._views = views
-        # Whole numbers neither have gradients nor negative views, which only torch can tell.
-        self._floating = [i for i, each in enumerate(sources) if each.is_floating_point()]
+        self._storages = storages
+        self._floating = floating
 
     def __call__(self, sources: Sequence[Tensor]) -> bool:
-        for position in self._floating:
-            source = sources[position]
-            if source.is_neg() or (source.requires_grad and torch.is_grad_enabled()):
-                return False
-        return self._load(id(sources))
+        return _has_values(sources, self._floating) and self._load(id(sources))
+
+
+def _has_values(sources: Sequence[Tensor], floating: Sequence[int]) -> bool:
+    """Whether sources are what lies in their memory, as far as torch alone can tell."""
+    for position in floating:
+        source = sources[position]
+        if source.is_neg() or (source.requires_grad and torch.is_grad_enabled()):
+            return False
+    return True
 
 
 class _MixedLoad:
@@ -167,29 +244,39 @@ class _MixedLoad:
         return self._device(sources) and self._host([sources[at] for at in self._positions])
 
 
-def _require_counted(steps: Iterable[SlotLoad], sources: Sequence[Tensor]) -> None:
-    """ValueError if there are more or fewer sources than steps take."""
-    wanted = sum(step.source is not None for step in steps)
-    if wanted != len(sources):
-        raise ValueError(f"There are {len(sources)} sources, and the steps take {wanted}.")
+def _numbers(slots: Sequence[WrittenSlot], dimensions: Mapping[int, int]) -> Iterator[int]:
+    """The slots as the library reads them; `dimensions`: of each group, in their order."""
+    first, end = {}, 0
+    for group, count in dimensions.items():
+        first[group], end = end, end + 2 * count
+    for slot in slots:
+        treatment = _SOURCED * (slot.source is not None) + _NUMBER * slot.is_number
+        if slot.varying is not None:
+            yield from (first[slot.group], treatment + _FILLED + _VARYING, end)
+            end += 1
+        elif slot.fill is None:
+            yield from (first[slot.group], treatment, 0)
+        else:
+            bits = _bits_of(slot.fill, slot.storage.dtype)
+            yield from (first[slot.group], treatment + _FILLED, bits)
 
 
-def _numbers(step: SlotLoad) -> tuple[int, ...]:
-    """A step as the kernel's `prepare` reads it."""
-    view, fill = step.view, step.fill
-    sourced = step.source is not None
-    if fill is None:
-        return *step.live, False, 0, sourced
+def _bits_of(fill: Fill, dtype: torch.dtype) -> int:
+    """The bits of one element that torch has filled."""
+    if type(fill) is int and dtype in _LIMITS:
+        low, high = _LIMITS[dtype]
+        if low <= fill <= high:
+            return fill
     # 0.0 equals -0.0, and has other bits.
-    bits = _bits(fill, view.dtype, "" if isinstance(fill, int) else str(fill))
-    return *step.live, True, bits, sourced
+    return _bits(fill, dtype, "" if isinstance(fill, int) else str(fill))
 
 
 @lru_cache(maxsize=1024)
 def _bits(fill: Fill, dtype: torch.dtype, spelled: str) -> int:
-    """The bits of one element that torch has filled. `spelled`: tells apart what is equal."""
+    """`spelled`: tells apart what is equal."""
     element = torch.full((1,), fill, dtype=dtype)
     return int(element.view(_WHOLE[dtype.itemsize]).item())
 
 
 _WHOLE = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+_LIMITS = {dtype: (torch.iinfo(dtype).min, torch.iinfo(dtype).max) for dtype in _WHOLE.values()}

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from support.load_libraries import Kernel
 from support.slot_loads import Case, Loaded
-from ullage_runtime.load_plan import PreparedLoad
+from ullage_runtime.writers import PreparedLoad
 
 pytestmark = pytest.mark.slow
 

@@ -37,6 +37,7 @@ inline std::vector<Extent> written_axes(const SlotLoad& load) {
   bool has_live = true;
   for (const std::int64_t live : load.live) has_live = has_live && live > 0;
   std::vector<Extent> axes;
+  axes.reserve(load.view->ndim);
   for (int i = 0; i < load.view->ndim; ++i) {
     const std::int64_t live = has_live ? load.live[i] : 0, step = load.view->strides[i];
     const std::int64_t from = load.source == nullptr ? step : load.source->strides[i];
@@ -54,6 +55,7 @@ inline bool follows(const Extent& inner, const Extent& outer) {
 // As few axes as possible, the last of which has no gaps.
 inline std::vector<Extent> joined(const std::vector<Extent>& axes) {
   std::vector<Extent> result;
+  result.reserve(axes.size() + 1);
   std::int64_t live = 1;
   for (const Extent& axis : axes) {
     live = axis.live > 0 ? live : 0;

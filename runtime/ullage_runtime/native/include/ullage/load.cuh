@@ -1,13 +1,14 @@
 // What a generated kernel includes: it declares the slots of its runner as a table and exports it.
 //
-// Python calls `open` once for a runner. It answers a function that prepares loads, which answers
-// a function that loads: each holds what it was made from, so that a call passes sources alone.
+// Python calls `open` once for a runner. It answers a function that takes recipes: those answer
+// functions that prepare the loads of one shape, which answer functions that load. Each holds what
+// it was made from, so that a shape passes a handful of numbers, and a load sources alone.
 // Tensors arrive in sequences, as the address of the Python object.
 #pragma once
 
 #include <tvm/ffi/tvm_ffi.h>
 
-#include <ullage/plan.cuh>
+#include <ullage/recipe.cuh>
 #include <ullage/tensors.cuh>
 
 namespace ullage {
@@ -29,17 +30,17 @@ class Numbers {
   void* next_object() { return reinterpret_cast<void*>(next()); }
   bool has_more() const { return position_ < arguments_.size(); }
 
+  std::vector<std::int64_t> rest() {
+    std::vector<std::int64_t> numbers;
+    numbers.reserve(arguments_.size());
+    while (has_more()) numbers.push_back(next());
+    return numbers;
+  }
+
  private:
   ffi::PackedArgs arguments_;
   int position_ = 0;
 };
-
-// An element of `bytes` bytes again and again.
-inline std::uint64_t repeated(std::uint64_t element, int bytes) {
-  if (bytes == 8) return element;
-  const std::uint64_t one = element & ((std::uint64_t{1} << 8 * bytes) - 1);
-  return one * (~std::uint64_t{0} / ((std::uint64_t{1} << 8 * bytes) - 1));
-}
 
 inline void describe(const Tensors& tensors, std::ptrdiff_t position, DLTensor& tensor) {
   if (!tensors.describe(position, tensor)) {
@@ -47,41 +48,28 @@ inline void describe(const Tensors& tensors, std::ptrdiff_t position, DLTensor& 
   }
 }
 
-inline void require_like_view(const SlotLoad& load) {
-  const DLTensor& view = *load.view;
-  bool fits = true;
-  for (int i = 0; i < view.ndim; ++i) fits = fits && load.live[i] <= view.shape[i];
-  if (load.source != nullptr) {
-    fits = fits && load.source->ndim == view.ndim;
-    for (int i = 0; fits && i < view.ndim; ++i) fits = load.source->shape[i] == load.live[i];
-  }
-  if (!fits) throw std::invalid_argument("a source is not the live part of its slot");
-}
-
-// The views, the sources, and for each view its live extents, whether there is a fill, the bits
-// of that, and whether there is a source.
+// The slots at their capacities, the sources of a first batch, and for each slot the three numbers
+// of a RecipeSlot.
 template <class Table>
-std::shared_ptr<const Plan<Table>> planned(Numbers numbers, const Opened& opened) {
-  auto plan = std::make_shared<Plan<Table>>(opened.place);
-  const Tensors views(opened.reading, numbers.next_object());
+std::shared_ptr<const Recipe<Table>> read_recipe(Numbers numbers, const Opened& opened) {
+  auto recipe = std::make_shared<Recipe<Table>>(opened.place);
+  const Tensors storages(opened.reading, numbers.next_object());
   const Tensors sources(opened.reading, numbers.next_object());
   std::ptrdiff_t taken = 0;
   for (std::ptrdiff_t position = 0; numbers.has_more(); ++position) {
-    DLTensor view, source;
-    SlotLoad load{};
-    describe(views, position, view);
-    load.view = &view;
-    for (int i = 0; i < view.ndim; ++i) load.live.push_back(numbers.next());
-    load.filled = numbers.next() != 0;
-    load.fill = repeated(static_cast<std::uint64_t>(numbers.next()), bytes_of(view.dtype));
-    if (numbers.next() != 0) {
-      describe(sources, taken++, source);
-      load.source = &source;
-    }
-    require_like_view(load);
-    plan->add(load);
+    DLTensor storage, source;
+    describe(storages, position, storage);
+    const std::int64_t first = numbers.next(), treatment = numbers.next(), fill = numbers.next();
+    const bool is_sourced = treatment & kSourced;
+    if (is_sourced) describe(sources, taken++, source);
+    recipe->add({storage, is_sourced ? &source : nullptr, first, treatment, fill});
   }
-  return plan;
+  return recipe;
+}
+
+// What finds the stream that torch's next operation would go to.
+inline auto stream_of(const Opened& opened) {
+  return [&opened] { return current_stream(*opened.reading.interface, opened.place.device); };
 }
 
 // Writes from a sequence of sources; whether they were as expected.
@@ -91,24 +79,59 @@ bool loaded(const Plan<Table>& plan, const Opened& opened, void* sequence) {
   if (sources.size() != plan.sources()) return false;
   return plan.load([&](std::ptrdiff_t position, DLTensor& source) {
     return sources.describe(position, source);
-  }, [&] { return current_stream(*opened.reading.interface, opened.place.device); });
+  }, stream_of(opened));
+}
+
+// What `body` gives. Python is told of arguments that it does not take, and of a device that
+// refuses.
+template <class Body>
+auto told(const Body& body) {
+  try {
+    return body();
+  } catch (const std::invalid_argument& error) {
+    throw ffi::Error("ValueError", error.what(), "");
+  } catch (const std::runtime_error& error) {
+    throw ffi::Error("LaunchError", error.what(), "");
+  }
 }
 
 template <class Table>
-ffi::Function prepared(const ffi::PackedArgs& arguments,
-                       const std::shared_ptr<const Opened>& opened) {
-  std::shared_ptr<const Plan<Table>> plan;
-  try {
-    plan = planned<Table>(Numbers(arguments), *opened);
-  } catch (const std::invalid_argument& error) {
-    throw ffi::Error("ValueError", error.what(), "");
-  }
+ffi::Function load_of(const std::shared_ptr<const Plan<Table>>& plan,
+                      const std::shared_ptr<const Opened>& opened) {
   return ffi::Function::FromPacked([plan, opened](ffi::PackedArgs given, ffi::Any* result) {
-    try {
-      *result = loaded(*plan, *opened, Numbers(given).next_object());
-    } catch (const std::runtime_error& error) {
-      throw ffi::Error("LaunchError", error.what(), "");
-    }
+    *result = told([&] { return loaded(*plan, *opened, Numbers(given).next_object()); });
+  });
+}
+
+// The plan of the shape of some sources; none if they are not what the recipe is for, or could not
+// be written from. The sources, whether to write, and the numbers of the shape.
+template <class Table>
+std::shared_ptr<const Plan<Table>> planned(const Recipe<Table>& recipe, Numbers numbers,
+                                           const Opened& opened) {
+  const Tensors sources(opened.reading, numbers.next_object());
+  const bool writes = numbers.next() != 0;
+  std::vector<DLTensor> given(recipe.sources());
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (!sources.describe(static_cast<std::ptrdiff_t>(i), given[i])) return nullptr;
+  }
+  const auto plan = recipe.plan(given, numbers.rest());
+  if (plan == nullptr || !writes) return plan;
+  const auto again = [&](std::ptrdiff_t position, DLTensor& source) {
+    source = given[position];
+    return true;
+  };
+  return plan->load(again, stream_of(opened)) ? plan : nullptr;
+}
+
+// A function that prepares the loads of one shape after another.
+template <class Table>
+ffi::Function recipe_of(const ffi::PackedArgs& arguments,
+                        const std::shared_ptr<const Opened>& opened) {
+  const auto recipe = told([&] { return read_recipe<Table>(Numbers(arguments), *opened); });
+  return ffi::Function::FromPacked([recipe, opened](ffi::PackedArgs given, ffi::Any* result) {
+    const auto plan = told([&] { return planned(*recipe, Numbers(given), *opened); });
+    if (plan == nullptr) return;  // nothing is None in Python
+    *result = load_of<Table>(plan, opened);
   });
 }
 
@@ -129,7 +152,7 @@ ffi::Function opened(const ffi::PackedArgs& arguments) {
   const OnDevice guard(opened->place.device);
   Kernels<Table>::load_all_code();
   return ffi::Function::FromPacked([opened](ffi::PackedArgs given, ffi::Any* result) {
-    *result = prepared<Table>(given, opened);
+    *result = recipe_of<Table>(given, opened);
   });
 }
 

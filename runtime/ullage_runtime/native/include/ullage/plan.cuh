@@ -42,6 +42,7 @@ class Expected {
         device_(source.device),
         dtype_(source.dtype),
         is_like_head_(same(source.dtype, view.dtype)) {
+    axes_.reserve(source.ndim);
     for (int i = 0; i < source.ndim; ++i) {
       axes_.push_back({source.shape[i], source.strides[i]});
       is_empty_ = is_empty_ || source.shape[i] == 0;
@@ -82,7 +83,11 @@ class Plan {
  public:
   static constexpr int kOuter = Table::dimensions() - 1;
 
-  explicit Plan(const Place& place) : place_(place) {}
+  // `slots`: how many will be added.
+  Plan(const Place& place, std::size_t slots) : place_(place) {
+    steps_.reserve(slots);
+    expected_.reserve(slots);
+  }
 
   void add(const SlotLoad& load) {
     int number = -1;
