@@ -19,7 +19,7 @@ PYTEST := $(PY) -m pytest -n 2 --dist worksteal
 test test-fast: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install compile check demo demo-dp test test-fast lint format bench bench-scale bench-memory bench-load bench-graphs bench-sglang clean
+.PHONY: help install compile check demo demo-dp test test-fast lint format bench bench-scale bench-memory bench-gpu bench-sglang clean
 
 help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1|\2/p' Makefile | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -83,11 +83,9 @@ bench-scale: install  ## measure how compile time and memory grow, up to 1,000 m
 bench-memory: install  ## measure what the plan of specs/sglang takes beside SGLang's buffers
 	PYTHONPATH=tests $(PY) benchmarks/memory.py $(ARGS)
 
-bench-load: install  ## measure loading a batch on a CUDA device
-	$(PY) benchmarks/gpu/load.py $(ARGS)
-
-bench-graphs: install  ## measure a round by a graph and without on a CUDA device
-	$(PY) benchmarks/gpu/graphs.py $(ARGS)
+bench-gpu: install  ## measure loads, staging, graphs, a whole step and start-up on a CUDA device, then beside SGLang
+	PYTHONPATH=benchmarks $(PY) -m gpu $(ARGS)
+	PYTHONPATH=benchmarks $(PY) -m sglang_peer --device cuda $(ARGS)
 
 # SGLang's files come out of its released wheel, into the user's cache.
 bench-sglang: install  ## measure loading beside SGLang's own registry, on the CPU and on a GPU if there is one

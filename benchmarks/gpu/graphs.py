@@ -6,64 +6,25 @@ where the batch lies, the same of a batch that was not the last one, and the gra
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import platform
-import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
-from importlib.metadata import version
 from itertools import cycle
-from pathlib import Path
-from statistics import median
 
 import torch
 
+from gpu.timing import Way, host_microseconds, round_microseconds
 from ullage_demo.graph_engine import GraphEngine
 from ullage_demo.graph_worker import GraphWorker, capture_batch, graph_worker
 from ullage_demo.place import Place
 from ullage_demo.sizes import Sizes
 from ullage_generated.sglang import LiveBatch, Mode
 
-RESULT = Path(__file__).parents[1] / "results" / "gpu_graphs.json"
-
 BUCKETS = (1, 2, 4, 8, 16, 32, 64)
 REQUESTS = (1, 3, 24, 64)
-CALLS, TURNS = 50, 15
-
-Way = Callable[[], object]
 
 
 def decode_batch(requests: int) -> LiveBatch:
     """One token of each request, as a capture has it."""
     return replace(capture_batch(requests, 1, "cuda"), mode=Mode.DECODE)
-
-
-def host_microseconds(ways: Mapping[str, Way]) -> dict[str, float]:
-    """Of one call, without waiting for the device; the ways take turns."""
-    return _medians(ways, CALLS, wait=False)
-
-
-def round_microseconds(ways: Mapping[str, Way]) -> dict[str, float]:
-    """Of one call, until the device is done with it; the ways take turns."""
-    return _medians(ways, 1, wait=True)
-
-
-def _medians(ways: Mapping[str, Way], calls: int, *, wait: bool) -> dict[str, float]:
-    found: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(TURNS):
-        for name, way in ways.items():
-            torch.cuda.synchronize()
-            started = time.perf_counter()
-            for _ in range(calls):
-                way()
-            if wait:
-                torch.cuda.synchronize()
-            found[name].append((time.perf_counter() - started) / calls * 1e6)
-    return {name: round(median(times), 2) for name, times in found.items()}
 
 
 def measured(worker: GraphWorker, requests: int) -> dict[str, object]:
@@ -90,32 +51,11 @@ def measured(worker: GraphWorker, requests: int) -> dict[str, object]:
 
 
 @torch.inference_mode()
-def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--record", action="store_true", help="write the result to results/")
-    given = parser.parse_args(arguments)
-    if not torch.cuda.is_available():
-        print("there is no CUDA device here", file=sys.stderr)
-        return 2
+def record() -> dict[str, object]:
+    """All of it."""
     worker = graph_worker(Sizes(max_running=64, buckets=BUCKETS), place=Place(device="cuda"))
-    result = {
+    return {
         "what": "a decode of the demo's model by a graph, and its forward without; medians",
-        "date": datetime.now(UTC).date().isoformat(),
-        "machine": {
-            "device": torch.cuda.get_device_name(),
-            "cores": os.cpu_count(),
-            "python": platform.python_version(),
-        },
-        "versions": {name: version(name) for name in ("torch", "transformers")},
         "pool_bytes": worker.graphs.graphs.pool.bytes,
         "requests": {requests: measured(worker, requests) for requests in REQUESTS},
     }
-    text = json.dumps(result, indent=2) + "\n"
-    print(text, end="")
-    if given.record:
-        RESULT.write_text(text)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -6,16 +6,8 @@ the others, and has to leave the same bytes; medians over the turns.
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import platform
-import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 from typing import cast
@@ -23,6 +15,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
+from gpu.timing import TURNS, Way, host_microseconds
 from ullage_generated.sglang import Config, EagerTargetRunner, LiveBatch, Mode
 from ullage_runtime.arena import SlotShape
 from ullage_runtime.arena_regions import Regions, RunnerLayout
@@ -34,18 +27,15 @@ from ullage_runtime.native.targets import CudaTarget
 from ullage_runtime.native.writer import LibraryWriter, writer_for
 from ullage_runtime.ranks import SingleRank
 from ullage_runtime.torch_writer import TorchWriter
+from ullage_runtime.writers import prepared
 
 ROOT = Path(__file__).parents[2]
 MODULE = str(ROOT / "generated/ullage_generated/sglang/eager_target.py")
-RESULT = ROOT / "benchmarks" / "results" / "gpu_load.json"
 
 REQUESTS, TOKENS = 1024, 16384
-CALLS, TURNS = 200, 25
 DECODES = (1, 8, 32, 128, 512)
 EXTENDS = (512, 2048, 8192)
 LARGE_TOKENS = 2**25
-
-Way = Callable[[], object]
 
 # Slots by what their rows are: name, dtype, fill.
 OF_TOKENS = (
@@ -120,20 +110,6 @@ class Bench:
         touched = expected != 0xA5
         if not torch.equal(storage[touched], expected[touched]):
             raise SystemExit("a way to load leaves other bytes than torch does")
-
-
-def host_microseconds(ways: Mapping[str, Way]) -> dict[str, float]:
-    """Of one call, without waiting for the device; the ways take turns."""
-    found: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(TURNS):
-        for name, way in ways.items():
-            torch.cuda.synchronize()
-            started = time.perf_counter()
-            for _ in range(CALLS):
-                way()
-            found[name].append((time.perf_counter() - started) / CALLS * 1e6)
-    torch.cuda.synchronize()
-    return {name: round(median(times), 2) for name, times in found.items()}
 
 
 def captured(way: Way, count: int = 1) -> torch.cuda.CUDAGraph:
@@ -248,7 +224,7 @@ def bandwidth() -> dict[str, object]:
         ("misaligned", room[1:]),
         ("cast from int32", narrow[:-1]),
     ):
-        load = writer.prepare([SlotLoad(slot, "ids", (LARGE_TOKENS,), None)], [source])
+        load = prepared(writer, [SlotLoad(slot, "ids", (LARGE_TOKENS,), None)], [source])
         moved = slot.nbytes + source.nbytes
         way = lambda load=load, source=source: load([source])  # noqa: E731  # bound at once
         microseconds = device_microseconds(way)
@@ -260,33 +236,12 @@ def bandwidth() -> dict[str, object]:
     return found
 
 
-def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--record", action="store_true", help="write the result to results/")
-    given = parser.parse_args(arguments)
-    if not torch.cuda.is_available():
-        print("there is no CUDA device here", file=sys.stderr)
-        return 2
+def record() -> dict[str, object]:
+    """All of it."""
     empty = empty_launch()
-    result = {
+    return {
         "what": "loading a batch into the slots of SGLang's eager runner; medians",
-        "date": datetime.now(UTC).date().isoformat(),
-        "machine": {
-            "device": torch.cuda.get_device_name(),
-            "cores": os.cpu_count(),
-            "python": platform.python_version(),
-        },
-        "versions": {name: version(name) for name in ("torch", "apache-tvm-ffi")},
         "shapes": {shape.name: measured(shape, empty) for shape in shapes()},
         "load_of_the_runner_us": whole_loads(),
         "terabytes_per_second": bandwidth(),
     }
-    text = json.dumps(result, indent=2) + "\n"
-    print(text, end="")
-    if given.record:
-        RESULT.write_text(text)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -7,25 +7,18 @@ the plan gives, beside what torch has allocated for them.
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib.util import find_spec
-from pathlib import Path
 
 import torch
 
-from gpu.machine import about
 from ullage_demo.graph_worker import graph_worker
 from ullage_demo.place import AttentionLibrary, Place
 from ullage_demo.runners import build_config
 from ullage_demo.sizes import Sizes
 from ullage_generated.sglang import Arenas, DecodeGraphTargetRunner, EagerTargetRunner
 from ullage_runtime.ranks import SingleRank
-
-RESULT = Path(__file__).parents[1] / "results" / "gpu_start_up.json"
 
 BUCKETS = (*range(1, 17), *range(20, 65, 4), 80, 96)
 """Thirty numbers of requests."""
@@ -89,9 +82,8 @@ def start_up() -> dict[str, object]:
     graph_worker(sizes(), place=place())  # whatever is set up once for a process
     whole = seconds(lambda: graph_worker(sizes(), place=place()))
     worker = graph_worker(sizes(), place=place())
-    width = 1
     worker.graphs.graphs.drop()
-    capturing = seconds(lambda: worker.capture(width))
+    capturing = seconds(lambda: worker.capture(1))
     return {
         "allocate_arenas_s": allocating,
         "runner_with_kernels_from_disk_s": opening,
@@ -102,29 +94,11 @@ def start_up() -> dict[str, object]:
     }
 
 
-def measured() -> dict[str, object]:
-    """The record of this part."""
+def record() -> dict[str, object]:
+    """All of it."""
     return {
         "what": "an engine of thirty buckets before it serves",
         "attention": place().library.value,
         "static_bytes": static_bytes(),
         "start_up": start_up(),
     }
-
-
-def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--record", action="store_true", help="write the result to results/")
-    given = parser.parse_args(arguments)
-    if not torch.cuda.is_available():
-        print("there is no CUDA device here", file=sys.stderr)
-        return 2
-    text = json.dumps(about() | measured(), indent=2) + "\n"
-    print(text, end="")
-    if given.record:
-        RESULT.write_text(text)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

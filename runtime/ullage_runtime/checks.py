@@ -215,7 +215,8 @@ def check_source(
     """A source can be copied into its slot.
 
     `shape`: the exact live shape; `into`: the slot at its capacity (its dtype, or one in
-    `accepts`, and its device are demanded). A source inside the runner's arenas must be the head
+    `accepts`, and its device are demanded, where a slot on an accelerator may have its source on
+    the host). A source inside the runner's arenas must be the head
     of this very slot, or lie in what another runner keeps: anything else there would be
     overwritten before it is read. Where it is not
     `settled` which runner's slot this will be, that is left out; where all the rest is `known`
@@ -231,7 +232,7 @@ def check_source(
                 or (
                     source.shape == shape
                     and ((dtype := source.dtype) is into.dtype or dtype in accepts)
-                    and source.device == into.device
+                    and (source.device == into.device or (source.is_cpu and into.is_cuda))
                     and source.layout is torch.strided
                     and not (source.requires_grad and torch.is_grad_enabled())
                 )
@@ -263,7 +264,7 @@ def _source_problem(
         return "U714", f"has a source of {source.dtype}, but accepts {accepted}"
     if source.layout is not torch.strided or source.is_nested:
         return "U714", _not_dense(source)
-    if source.device != into.device:
+    if source.device != into.device and not (source.is_cpu and into.is_cuda):
         return "U715", f"has a source on {source.device}, but lies on {into.device}"
     if source.shape != shape:
         found = tuple(source.shape)

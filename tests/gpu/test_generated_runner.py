@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -51,3 +53,49 @@ def test_every_load_leaves_the_bytes_that_torch_leaves(runner: EagerTargetRunner
             runner.registry.regions.arenas, other.registry.regions.arenas, strict=True
         ):
             assert torch.equal(one.storage, two.storage), f"{requests} requests"
+
+
+def on_host(live: LiveBatch) -> LiveBatch:
+    """The same batch, from a scheduler that keeps it on the host."""
+    tensors = {
+        name: value.cpu()
+        for name in ("input_ids", "positions", "out_cache_loc", "req_pool_indices", "seq_lens")
+        if (value := getattr(live, name)) is not None
+    }
+    return replace(live, **tensors)
+
+
+def test_batches_of_the_host_are_loaded_as_those_of_the_device(runner: EagerTargetRunner) -> None:
+    """They go through the same blocks again and again, without the host waiting for the device."""
+    other = EagerTargetRunner(CONFIG, SingleRank(), device="cuda")
+    for seed, requests in enumerate((48, 3, 3, 17, 1, 48, 3) * 30):
+        live = decode_of(requests, seed)
+        runner.load(on_host(live))
+        other.load(live)
+        for one, two in zip(
+            runner.registry.regions.arenas, other.registry.regions.arenas, strict=True
+        ):
+            assert torch.equal(one.storage, two.storage), f"{requests} requests"
+
+
+def test_a_block_is_not_packed_again_while_the_device_is_behind(runner: EagerTargetRunner) -> None:
+    """The stream is held up, so that each load is queued behind the last one."""
+    lives = [on_host(decode_of(16, seed)) for seed in range(12)]
+    loaded = []
+    runner.load(lives[0])
+    torch.cuda.synchronize()
+    torch.cuda._sleep(200_000_000)
+    for live in lives:
+        batch = runner.load(live)
+        assert batch.input_ids is not None
+        loaded.append(batch.input_ids.clone())
+    for live, ids in zip(lives, loaded, strict=True):
+        assert torch.equal(ids.cpu(), live.input_ids)
+
+
+def test_one_batch_may_lie_here_and_there(runner: EagerTargetRunner) -> None:
+    live = decode_of(9, 3)
+    assert live.positions is not None
+    batch = runner.load(replace(live, positions=live.positions.cpu()))
+    assert torch.equal(batch.positions, live.positions)
+    assert torch.equal(batch.input_ids, live.input_ids)

@@ -14,7 +14,14 @@ from ullage.commands.subjects import WrapperSubject
 from ullage.commands.terminal import Page
 from ullage.expr.spell import spell
 from ullage.expr.tree import TRUE, Expr
-from ullage.spec.wrappers import FormulaValue, GivenValue, SlotValue, Wrapper, WrapperArgument
+from ullage.spec.wrappers import (
+    FormulaValue,
+    GivenValue,
+    SlotValue,
+    TextValue,
+    Wrapper,
+    WrapperArgument,
+)
 
 
 def runners_that_fit(analysis: Analysis, wrapper: Wrapper) -> list[str]:
@@ -84,6 +91,8 @@ class _Explanation:
                 return self._slot(seen)
             case GivenValue(kind=kind):
                 return f"given by the engine, {kind}"
+            case TextValue(text=text):
+                return ascii(text)
             case FormulaValue(formula=formula):
                 return self._formula(formula)
 
@@ -120,6 +129,8 @@ def document(analysis: Analysis, subject: WrapperSubject, settings: Settings | N
                 return {"name": argument.name, "slot": slot, "at": at, "flat": flat}
             case GivenValue(kind=kind):
                 return {"name": argument.name, "given": kind}
+            case TextValue(text=text):
+                return {"name": argument.name, "text": text}
             case FormulaValue(formula=formula):
                 known = settings is not None and exists
                 value = plain(settings.value(own(formula))) if settings and known else None

@@ -20,6 +20,7 @@ from ullage_runtime.native.build import (
     library_of,
 )
 from ullage_runtime.native.library import Load, Open, TakeRecipe, opened
+from ullage_runtime.native.staging import Stage, StagedSlots, staged_positions
 from ullage_runtime.native.targets import CudaTarget
 from ullage_runtime.torch_writer import TorchWriter, copies, slots_by_device
 from ullage_runtime.writers import (
@@ -91,6 +92,10 @@ class LibraryWriter:
         self._is_cpu = device.type == "cpu"
         self._take = open_library(device.index or 0, *addresses)
         self._take_host = None if open_host is None else open_host(0, *addresses)
+        self._device = _Taken(self._take)
+        # Into memory of its own, where no source lies.
+        self._pack = TorchWriter(()) if open_host is None else _Taken(open_host(0))
+        self._stage = Stage(device, torch.cuda.Event)
 
     def of(self, slots: Sequence[WrittenSlot], sources: Sequence[Tensor]) -> SlotWriter:
         """What writes these slots from sources like these, which have been checked.
@@ -99,21 +104,40 @@ class LibraryWriter:
         its `prepare`: a load compares, fills in addresses and launches. Works while a graph is
         captured. ValueError, there, for what no slot of the runner is copied from.
         """
-        # A source that lies on the host for a slot on the device would be staged here: a step of
-        # its own that copies through pinned memory, before the kernel reads it.
-        device = _LibrarySlots(self._take, slots, sources)
+        device = self._on_device(slots, sources)
         hosted = [slot for slot in slots if slot.storage.is_cpu is not self._is_cpu]
         if not hosted:
             return device
-        positions = [i for i, each in enumerate(sources) if each.is_cpu is not self._is_cpu]
+        sourced = [slot for slot in slots if slot.source is not None]
+        positions = [
+            at for at, slot in enumerate(sourced) if slot.storage.is_cpu is not self._is_cpu
+        ]
         if self._take_host is None:
             return _MixedSlots(device, _HostSlots(hosted), positions)
         host = _LibrarySlots(self._take_host, hosted, [sources[i] for i in positions])
         return _MixedSlots(device, host, positions)
 
+    def _on_device(self, slots: Sequence[WrittenSlot], sources: Sequence[Tensor]) -> SlotWriter:
+        """What writes the slots on the device, from sources there and on the host."""
+        waiting = staged_positions(slots, sources)
+        if not waiting:
+            return self._device.of(slots, sources)
+        return StagedSlots(self._stage, waiting, slots, sources, pack=self._pack, load=self._device)
+
     def prepare(self, steps: Sequence[SlotLoad], sources: Sequence[Tensor]) -> PreparedLoad:
         """See `prepared`."""
         return prepared(self, steps, sources)
+
+
+class _Taken:
+    """Writes by one library."""
+
+    def __init__(self, take: TakeRecipe) -> None:
+        self._take = take
+
+    def of(self, slots: Sequence[WrittenSlot], sources: Sequence[Tensor]) -> SlotWriter:
+        """See `Writer`."""
+        return _LibrarySlots(self._take, slots, sources)
 
 
 _SOURCED, _FILLED, _VARYING, _NUMBER = 1, 2, 4, 8
