@@ -15,7 +15,8 @@ from ullage.bound.relations import relations_of
 from ullage.counterexample.examples import Examples
 from ullage.counterexample.space import members_of
 from ullage.diagnostics.diagnostic import Collector
-from ullage.expr.tree import Comparison, Expr, free_names
+from ullage.expr.simplify import fold
+from ullage.expr.tree import TRUE, Comparison, Expr, Integer, free_names
 from ullage.place import Place
 from ullage.prove.solver import Solver
 from ullage.spec.check import ResolvedSpec
@@ -51,10 +52,13 @@ class _Padding:
     def check(self, collector: Collector) -> bool:
         """Report what breaks the claim, or that it is not proved; whether there is either."""
         live, padded = self.mode.live_extents[self.axis], self.mode.extents[self.axis]
+        claim = fold(Comparison("<=", live, padded))
+        if claim == TRUE or live == Integer(0):  # that no extent is negative is U408
+            return False
         relations = (each.claim for each in relations_of(self.mode))
         accepted = (each.condition for each in self.mode.accepts)
         given = (self.runner.guard, self.mode.guard, *relations, *accepted)
-        if self.solver.proves(Comparison("<=", live, padded), given):
+        if self.solver.proves(claim, given):
             return False
         example = next((each for each in self._examples(live) if each is not None), None)
         self._report(example, collector)

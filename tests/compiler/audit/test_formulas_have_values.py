@@ -53,7 +53,7 @@ def errors(folder: Path, text: str, files: Mapping[str, str] = FILES) -> tuple[D
     try:
         analyse(write_spec(folder, {**files, "stated.yaml": text}))
     except DiagnosticError as error:
-        return error.diagnostics
+        return tuple(each for each in error.diagnostics if each.severity == "error")
     return ()
 
 
