@@ -44,13 +44,18 @@ def seconds(work: Callable[[], object]) -> float:
     return round(time.perf_counter() - started, 4)
 
 
+def _requested() -> int:
+    """Bytes before the allocator rounds them."""
+    return int(torch.cuda.memory_stats()["requested_bytes.all.current"])
+
+
 def static_bytes() -> dict[str, int]:
     """Of the runners of a target: what the plan gives, and what torch allocated for it."""
     config = build_config(sizes(), place())
     torch.cuda.synchronize()
-    before = torch.cuda.memory_allocated()
+    before, requested = torch.cuda.memory_allocated(), _requested()
     arenas = Arenas.allocate(config, device="cuda")
-    allocated = torch.cuda.memory_allocated() - before
+    allocated, asked = torch.cuda.memory_allocated() - before, _requested() - requested
     runners = (
         EagerTargetRunner(config, SingleRank(), device="cuda", arenas=arenas),
         DecodeGraphTargetRunner(config, SingleRank(), device="cuda", arenas=arenas),
@@ -63,6 +68,7 @@ def static_bytes() -> dict[str, int]:
     }
     return {
         "planned": sum(storages.values()),
+        "asked_of_the_allocator": asked,
         "allocated": allocated,
         "after_the_runners": torch.cuda.memory_allocated() - before,
     }

@@ -121,14 +121,15 @@ class StagedSlots:
         """See `SlotWriter`."""
         shapes = [load.shapes[group][0] for group in self._groups]
         places = list(side_by_side(shapes, self._dtypes))
-        used = places[-1].stop if places else 0
         parts = list(zip(places, shapes, self._dtypes, strict=True))
-        found = StagedLoad(self, load, self._stage.ring(max(used, 1)), used, parts)
+        found = StagedLoad(self, load, self._stage.ring(max(places[-1].stop, 1)), parts)
         is_for = found(sources) if writes else found.takes(sources)
         return found if is_for else None
 
-    def exchanged(self, sources: Sequence[Tensor], sent: Sequence[Tensor]) -> list[Tensor]:
+    def exchanged(self, sources: Sequence[Tensor], sent: Sequence[Tensor]) -> Sequence[Tensor]:
         """The sources, those on the host as they were sent."""
+        if len(sent) == len(sources):
+            return sent
         given = list(sources)
         for at, tensor in zip(self._positions, sent, strict=True):
             given[at] = tensor
@@ -140,7 +141,7 @@ class StagedSlots:
         """What goes through one block; None if the sources are none that the load is for."""
         packed = [block.host[place].view(dtype).view(shape) for place, shape, dtype in parts]
         sent = [block.device[place].view(dtype).view(shape) for place, shape, dtype in parts]
-        waiting = [sources[at] for at in self._positions]
+        waiting = self.waiting(sources)
         if not all(
             isinstance(source, Tensor)
             and source.is_cpu
@@ -154,12 +155,16 @@ class StagedSlots:
         shaped = ShapedLoad(slots, shapes, [(view,) for view in packed], ())
         pack = self._pack.of(slots, waiting).prepare(shaped, waiting)
         write = self._load.prepare(load, self.exchanged(sources, sent))
-        return None if pack is None or write is None else Turn(pack, write, sent)
+        if pack is None or write is None:
+            return None
+        used = slice(0, parts[-1][0].stop)
+        return Turn(pack, write, block.host[used], block.device[used], sent, block.free)
 
-    @property
-    def positions(self) -> tuple[int, ...]:
-        """Of the sources on the host."""
-        return self._positions
+    def waiting(self, sources: Sequence[Tensor]) -> Sequence[Tensor]:
+        """The sources on the host."""
+        if len(self._positions) == len(sources):
+            return sources
+        return [sources[at] for at in self._positions]
 
 
 Part = tuple[slice, tuple[int, ...], torch.dtype]
@@ -168,31 +173,31 @@ Part = tuple[slice, tuple[int, ...], torch.dtype]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A load through one block: what packs, what loads, and the sources as it finds them."""
+    """A load through one block: what packs, what is sent, and what loads.
+
+    `packed`, `received`: the used bytes on either side; `sent`: the sources as the load finds them.
+    """
 
     pack: PreparedLoad
     load: PreparedLoad
+    packed: Tensor
+    received: Tensor
     sent: Sequence[Tensor]
+    free: Event
 
 
 class StagedLoad:
     """Packs, sends and loads the batches of one shape, each through the next block."""
 
-    __slots__ = ("_load", "_parts", "_ring", "_slots", "_turns", "_used")
+    __slots__ = ("_load", "_parts", "_ring", "_slots", "_turns")
 
     def __init__(
-        self,
-        slots: StagedSlots,
-        load: ShapedLoad,
-        ring: Ring,
-        used: int,
-        parts: Sequence[Part],
+        self, slots: StagedSlots, load: ShapedLoad, ring: Ring, parts: Sequence[Part]
     ) -> None:
-        """`used`: bytes of a block that batches take; `parts`: of the sources in it."""
+        """`parts`: of the sources in a block."""
         self._slots = slots
         self._load = load
         self._ring = ring
-        self._used = used
         self._parts = tuple(parts)
         self._turns: list[Turn | None] = [None] * len(ring.blocks)
 
@@ -202,13 +207,12 @@ class StagedLoad:
 
     def __call__(self, sources: Sequence[Tensor]) -> bool:
         at = self._ring.turn()
-        block, turn = self._ring.blocks[at], self._turn_of(at, sources)
-        if turn is None or not turn.pack([sources[each] for each in self._slots.positions]):
+        turn = self._turns[at] or self._turn_of(at, sources)
+        if turn is None or not turn.pack(self._slots.waiting(sources)):
             return False
-        used = self._used
-        block.device[:used].copy_(block.host[:used], non_blocking=True)
+        turn.received.copy_(turn.packed, non_blocking=True)
         is_loaded = turn.load(self._slots.exchanged(sources, turn.sent))
-        block.free.record()
+        turn.free.record()
         return is_loaded
 
     def _turn_of(self, at: int, sources: Sequence[Tensor]) -> Turn | None:

@@ -92,9 +92,8 @@ def load_of(
 def test_what_is_staged_is_loaded_as_it_would_be_without(
     dtypes: tuple[torch.dtype, ...], shapes: list[list[int]], data: st.DataObject
 ) -> None:
-    positions = tuple(
-        at for at in range(len(dtypes)) if data.draw(st.booleans(), label=f"{at} is on the host")
-    )
+    ends = st.integers(0, len(dtypes) - 1)
+    positions = tuple(sorted(data.draw(st.sets(ends, min_size=1), label="those on the host")))
     stage, direct = Stage(CPU, RecordedEvent), TorchWriter(())
     ours, theirs = slots_of(dtypes), slots_of(dtypes)
     for seed, (live, padded) in enumerate(shapes):
