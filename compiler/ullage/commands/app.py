@@ -125,6 +125,10 @@ def size(
 def plan(
     specs: Specs,
     config: Annotated[Path, typer.Option("--config", help=CONFIG_HELP)],
+    graph_bytes: Annotated[
+        int | None,
+        typer.Option("--graph-bytes", min=0, help="What a GraphPool was measured to hold."),
+    ] = None,
     output: Output = Format.TEXT,
     as_json: AsJson = False,
 ) -> None:
@@ -132,7 +136,7 @@ def plan(
     from ullage.commands import plan as command
 
     chosen = _format(output, as_json)
-    _finish(lambda: command.run(specs, config, chosen), chosen)
+    _finish(lambda: command.run(specs, config, chosen, graph_bytes), chosen)
 
 
 @app.command(short_help="The engine's own formulas beside the capacities.")

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from rich import box
 from rich.table import Table
@@ -32,19 +33,27 @@ from ullage.plan.greedy import greedy_bytes
 from ullage.plan.model import Group
 from ullage.plan.validate import Placed, flaws_of
 
+GRAPH_DEVICE: Final = "compute"
+"""Where graphs compute, as slots name it."""
 
-def run(specs: Path, configuration: Path, output: Format) -> Exit:
-    """Show the arenas of a configuration. DiagnosticError (U608) if they fail validation."""
+
+def run(specs: Path, configuration: Path, output: Format, graph_bytes: int | None = None) -> Exit:
+    """Show the arenas of a configuration. DiagnosticError (U608) if they fail validation.
+
+    `graph_bytes`: what the graphs of such an engine were measured to hold beside them.
+    """
     settings = read_settings(specs, configuration)
     with progress(output is Format.TEXT) as report:
         analysis = analyse(specs, report, memory=memory_of(os.environ))
     require_accepted(settings, analysis)
     shown = layout_of(analysis, settings)
     if output is Format.JSON:
-        write_json(document(settings, shown))
+        write_json(document(settings, shown, graph_bytes))
     else:
         page = Page(result_console())
         show(settings, shown, page)
+        if graph_bytes is not None:
+            _show_graphs(shown, graph_bytes, page)
         show_absent(analysis, settings, page)
         write_diagnostics(analysis.warnings, analysis.sources.texts, output)
     return Exit.OK
@@ -62,6 +71,10 @@ class ShownLayout:
         """The runners in an arena that may be alive together with one of them."""
         names = (each.name for each in arena.runners)
         return [name for name in names if frozenset((name, runner)) in self.alive]
+
+    def bytes_on(self, device: str) -> int:
+        """Of the arena there, if there is one."""
+        return sum(arena.bytes for arena in self.arenas if arena.device == device)
 
     def greedy(self, arena: PlacedArena) -> int:
         """What greedy placement by size needs."""
@@ -109,6 +122,14 @@ def show(settings: Settings, shown: ShownLayout, page: Page) -> None:
         _show_arena(shown, arena, page)
     if not shown.arenas:
         page.line("no runner has buffers in this configuration")
+
+
+def _show_graphs(shown: ShownLayout, graph_bytes: int, page: Page) -> None:
+    """Beside the arena of the device on which graphs compute."""
+    page.line((f"graphs, as measured: {graph_bytes:,} bytes", "bold"))
+    together = shown.bytes_on(GRAPH_DEVICE) + graph_bytes
+    page.line(f"with the {GRAPH_DEVICE} arena: {together:,} bytes", indent=2)
+    page.line()
 
 
 def _show_arena(shown: ShownLayout, arena: PlacedArena, page: Page) -> None:
@@ -159,7 +180,7 @@ def _sharing(arena: PlacedArena, slot: PlacedSlot) -> list[str]:
     return [f"{runner}.{other.name}" for runner, other in arena.sharing(slot)]
 
 
-def document(settings: Settings, shown: ShownLayout) -> Json:
+def document(settings: Settings, shown: ShownLayout, graph_bytes: int | None) -> Json:
     """What `--json` writes."""
     groups: list[Json] = [
         {"parts": [list(part) for part in group.parts], "doc": group.doc} for group in shown.groups
@@ -169,6 +190,7 @@ def document(settings: Settings, shown: ShownLayout) -> Json:
         **parameters_record(settings),
         "concurrent": groups,
         "arenas": [_record(shown, arena) for arena in shown.arenas],
+        **({} if graph_bytes is None else {"graph_bytes": graph_bytes}),
     }
 
 

@@ -49,6 +49,21 @@ def test_the_plan_as_json(canal: Path, ullage: Run, golden: Golden) -> None:
 
 
 @pytest.mark.slow
+def test_what_graphs_were_measured_to_hold_stands_beside_the_arena(
+    canal: Path, ullage: Run
+) -> None:
+    given = ("plan", "canal", "--config", "streams.yaml")
+    record = json.loads(ullage(*given, "--json").out)
+    arenas = {each["device"]: each["bytes"] for each in record["arenas"]}
+    shown = ullage(*given, "--graph-bytes", "1000000").out
+    assert "graphs, as measured: 1,000,000 bytes" in shown
+    assert f"with the compute arena: {arenas['compute'] + 1_000_000:,} bytes" in shown
+    assert "graph_bytes" not in record
+    assert json.loads(ullage(*given, "--graph-bytes", "7", "--json").out)["graph_bytes"] == 7
+    assert ullage(*given, "--graph-bytes", "-1").code == 2
+
+
+@pytest.mark.slow
 def test_a_gap_is_shown_beside_what_greedy_placement_needs(canal: Path, ullage: Run) -> None:
     """Five runners in a ring: whatever the order, some three in a row are not all alive at once."""
     ring = ["eager_target", "graph_target", "prompt_target", "eager_draft", "graph_draft"]
