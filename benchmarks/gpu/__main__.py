@@ -29,6 +29,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--only", choices=PARTS, help="one part")
     parser.add_argument("--record", action="store_true", help=f"write {RESULT.name} in results/")
     given = parser.parse_args(arguments)
+    if given.only and given.record:
+        parser.error("--record is of all parts, from one run")
     if not torch.cuda.is_available():
         print("there is no CUDA device here", file=sys.stderr)
         return 2

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 import torch
 
 from ullage_demo.graph_worker import graph_worker
-from ullage_demo.place import AttentionLibrary, Place
+from ullage_demo.place import FLASHINFER_HEAD, AttentionLibrary, Place
 from ullage_demo.runners import build_config
 from ullage_demo.sizes import Sizes
 from ullage_generated.sglang import Arenas, DecodeGraphTargetRunner, EagerTargetRunner
@@ -32,7 +32,7 @@ def place() -> Place:
     """FlashInfer's kernels where they can be had."""
     if find_spec("flashinfer") is None:
         return Place(device="cuda")
-    return Place(device="cuda", library=AttentionLibrary.FLASHINFER, head_dim=64)
+    return Place(device="cuda", library=AttentionLibrary.FLASHINFER, head_dim=FLASHINFER_HEAD)
 
 
 def seconds(work: Callable[[], object]) -> float:

@@ -7,18 +7,18 @@ each slot, then its tail. What the model itself costs the host is the launch of 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import torch
 from torch import Tensor
 
+from gpu.graphs import decode_batch
 from gpu.start_up import place
 from gpu.timing import Way, host_microseconds
 from ullage_demo.graph_engine import GraphEngine
-from ullage_demo.graph_worker import GraphWorker, capture_batch, graph_worker
+from ullage_demo.graph_worker import GraphWorker, graph_worker
 from ullage_demo.seam import Batch
 from ullage_demo.sizes import Sizes
-from ullage_generated.sglang import LiveBatch, Mode
+from ullage_generated.sglang import LiveBatch
 
 BUCKETS = (4, 24, 64)
 REQUESTS = (3, 21, 60)
@@ -28,11 +28,6 @@ class WaitingForNothing(GraphEngine):
     """The demo's engine without its look at the output, which waits for the device."""
 
     def require_finite(self, _batch: Batch, _computed: Tensor) -> None: ...
-
-
-def decode_batch(requests: int) -> LiveBatch:
-    """One token of each request."""
-    return replace(capture_batch(requests, 1, "cuda"), mode=Mode.DECODE)
 
 
 def slot_by_slot(worker: GraphWorker, live: LiveBatch) -> Callable[[], None]:

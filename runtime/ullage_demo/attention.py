@@ -50,7 +50,8 @@ class Attention(Protocol):
     """Who plans.
 
     `tree`: for draft and verify steps, which of the request's draft slots, those that follow
-    its `seq_lens`, each live token sees: bool [live tokens, draft slots]. Both raise PaddingError.
+    its `seq_lens`, each live token sees: bool [live tokens, draft slots]. Both may raise
+    PaddingError, as torch does for a token that sees no key.
     """
 
     def plan(
@@ -145,8 +146,13 @@ def plan_attention(
         pool=pool,
         slots=table.req_to_token[request_rows, :keys],
         visible=visible,
-        out_cache_loc=None if batch.mode is Mode.FROZEN_KV_DRAFT else batch.out_cache_loc,
+        out_cache_loc=written(batch),
     )
+
+
+def written(batch: Batch) -> Tensor | None:
+    """Where the batch's keys and values go; a frozen draft writes none."""
+    return None if batch.mode is Mode.FROZEN_KV_DRAFT else batch.out_cache_loc
 
 
 def _see_drafts(tree: Tensor, lengths: Tensor, key: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from ullage_demo.attention import SEES_WHOLE_SEQUENCE, TorchPlan, plan_attention
+from ullage_demo.attention import SEES_WHOLE_SEQUENCE, TorchPlan, plan_attention, written
 from ullage_demo.paged_kv import KVPool, RequestTable
 from ullage_demo.seam import Batch, extend_lengths, present
 from ullage_generated.sglang import (
@@ -24,10 +24,9 @@ from ullage_generated.sglang import (
     EagerTargetBatch,
     FlashinferDecode,
     FlashinferGraphDecode,
-    FlashinferGraphPrefill,
+    FlashinferGraphTree,
     FlashinferPrefill,
     FlashinferTree,
-    Mode,
 )
 
 EagerBatch = EagerTargetBatch | EagerDraftBatch
@@ -102,11 +101,11 @@ class FlashInferAttention:
         self._prefill: FlashinferPrefill | None = None
         self._tree: FlashinferTree | None = None
         self._graph_decodes: dict[int, FlashinferGraphDecode] = {}
-        self._graph_prefills: dict[tuple[int, int], FlashinferGraphPrefill] = {}
+        self._graph_prefills: dict[tuple[int, int], FlashinferGraphTree] = {}
 
     @property
     def storages(self) -> Iterator[Tensor]:
-        """None: graphs read the runner's own slots."""
+        """None: graphs read the runner's slots, and numbers of wrappers that are kept with them."""
         return iter(())
 
     def plan(
@@ -130,7 +129,7 @@ class FlashInferAttention:
         if not isinstance(batch, DecodeGraphTargetBatch):
             raise TypeError(f"There are no graphs of {type(batch).__name__}.")
         shares = shares_of(batch, table, tree)
-        if batch.tokens == batch.requests:
+        if batch.tokens == batch.requests:  # the only token of a request sees all of its keys
             return FlashInferPlan(pool, written(batch), self._graph_by_ones(batch, table, shares))
         seen = plan_attention(batch, pool, table, tree)
         wrapper = self._graph_by_mask(batch, table, shares, seen)
@@ -205,17 +204,17 @@ class FlashInferAttention:
         table: RequestTable,
         shares: Shares,
         seen: TorchPlan,
-    ) -> FlashinferGraphPrefill:
+    ) -> FlashinferGraphTree:
         shape = batch.requests, batch.tokens
         if shape not in self._graph_prefills:
-            self._graph_prefills[shape] = FlashinferGraphPrefill(batch, self._config)
+            self._graph_prefills[shape] = FlashinferGraphTree(batch, self._config)
         wrapper = self._graph_prefills[shape]
         self._plan_mask(wrapper, table, shares, seen)
         return wrapper
 
     def _plan_mask(
         self,
-        wrapper: FlashinferTree | FlashinferGraphPrefill,
+        wrapper: FlashinferTree | FlashinferGraphTree,
         table: RequestTable,
         shares: Shares,
         seen: TorchPlan,
@@ -273,11 +272,6 @@ def _queries(batch: Batch) -> list[int]:
         counts.append(min(width, left))
         left -= counts[-1]
     return counts
-
-
-def written(batch: Batch) -> Tensor | None:
-    """Where the batch's keys and values go; a frozen draft writes none."""
-    return None if batch.mode is Mode.FROZEN_KV_DRAFT else batch.out_cache_loc
 
 
 def offsets(counts: Sequence[int]) -> Tensor:

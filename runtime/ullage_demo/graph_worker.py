@@ -64,7 +64,9 @@ class TailTrials:
             elif buffer is registry.out_cache_loc:
                 low, high = 1, slots
             garbage = torch.randint(low, high, (GARBAGE_PERIOD,), generator=self.generator)
-            repeated = garbage.to(buffer.device).repeat(-(-buffer.numel() // GARBAGE_PERIOD))
+            repeated = garbage.to(buffer.device, buffer.dtype).repeat(
+                -(-buffer.numel() // GARBAGE_PERIOD)
+            )
             buffer.copy_(repeated[: buffer.numel()].view(buffer.shape))
 
     def fill(self, batch: DecodeGraphTargetBatch) -> None:

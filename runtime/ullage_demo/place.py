@@ -37,3 +37,6 @@ class Place:
 
 
 CPU = Place()
+
+FLASHINFER_HEAD = 64
+"""The smallest head that its kernels take."""

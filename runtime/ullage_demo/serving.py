@@ -5,16 +5,13 @@ from __future__ import annotations
 import torch
 
 from ullage_demo.options import Options
-from ullage_demo.place import AttentionLibrary, Place
+from ullage_demo.place import FLASHINFER_HEAD, AttentionLibrary, Place
 from ullage_demo.report import make_console, show
 from ullage_demo.scenarios import SCENARIOS, refuse_oversized
 from ullage_demo.setting import build_demo
 
 THREADS = 1
 """Tensors this small gain nothing from more, and lose much."""
-
-FLASHINFER_HEAD = 64
-"""The smallest head that its kernels take."""
 
 
 def serve(options: Options) -> bool:

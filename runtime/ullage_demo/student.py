@@ -42,7 +42,8 @@ class Agreement:
     def add(self, expected: Tensor, given: Tensor) -> None:
         """Both [rows, vocabulary] on one device, float32."""
         self.rows += expected.shape[0]
-        self.worst = max(self.worst, float((expected - given).abs().max()))
+        difference = (expected - given).abs().nan_to_num(nan=torch.inf)
+        self.worst = max(self.worst, float(difference.max()))
         best = expected.topk(2).values
         clear = best[:, 0] - best[:, 1] > 2 * TOLERANCE
         same = expected.argmax(-1) == given.argmax(-1)

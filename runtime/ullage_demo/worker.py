@@ -81,8 +81,11 @@ def target_worker(
 ) -> Worker:
     """A fresh target, warmed up, with an empty pool and table. `ranks`: of its runner.
 
-    `student`: where another one computes each batch, see `Worker`.
+    `student`: where another one computes each batch, see `Worker`; it has a model of its own, so
+    ValueError if one is given.
     """
+    if model is not None and student is not None:
+        raise ValueError("A student has a model of its own, and not the one that is given.")
     served = route_through_pool(model or build_target(place.head_dim, device=place.device))
     runner = build_runner(Role.TARGET, sizes, place, ranks=ranks)
     pool = build_pool(served, sizes.pool_slots, place)

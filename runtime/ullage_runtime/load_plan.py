@@ -1,8 +1,8 @@
 """What one load writes, worked out once for a padded shape and then repeated for every batch of it.
 
-A generated runner checks the first batch of a shape with all care and records here what loading it
-writes. A later batch of the same shape is only compared: its sources have the same types, shapes
-and places, so that whatever was checked holds for it too.
+A generated runner checks the first batch with some sources with all care. Whatever has the same
+sources in the same types is only compared later, where another shape adds what depends on it, so
+that whatever was checked holds for it too.
 """
 
 from __future__ import annotations

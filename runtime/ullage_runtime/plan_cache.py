@@ -12,7 +12,7 @@ from ullage_runtime.errors import UllageRuntimeError
 from ullage_runtime.load_plan import LoadPlan, values_of
 from ullage_runtime.recipe import ALIKE, BatchT, Recipes
 from ullage_runtime.slots import ExtentsT, LiveT
-from ullage_runtime.views import ViewCache
+from ullage_runtime.views import RecentlyUsed
 
 ModeT = TypeVar("ModeT")
 
@@ -89,7 +89,7 @@ class PlanCache(Generic[BatchT, LiveT, ExtentsT]):
         self.recipes = recipes
         self._seen: dict[object, Seen] = {mode: each for mode, each in seen.items()}
         self._exchanging = frozenset(exchanging)
-        self.kept: ViewCache[tuple[LoadPlan[BatchT], ...]] = ViewCache(limit)
+        self.kept: RecentlyUsed[tuple[LoadPlan[BatchT], ...]] = RecentlyUsed(limit)
 
     def deciding(self, mode: object, agreed: Hashable) -> Seen | None:
         """What alone decides about batches of a mode; None where something else does too."""

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from operator import le
-from typing import Generic, TypeAlias, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 import torch
 from torch import Tensor
@@ -24,37 +24,34 @@ class CacheStatistics:
     entries: int
 
 
-class ViewCache(Generic[V]):
-    """Maps a padded shape to its views; the least recently used one leaves when it is full.
-
-    The views hold no memory of their own, so an evicted one costs only its rebuilding.
-    """
+class RecentlyUsed(Generic[V]):
+    """Keeps what belongs to a key; the least recently used leaves when it is full."""
 
     def __init__(self, limit: int = 1024) -> None:
         if limit < 1:
-            raise ValueError(f"A view cache holds at least 1 entry, and this limit is {limit}.")
+            raise ValueError(f"A cache holds at least 1 entry, and this limit is {limit}.")
         self._limit = limit
         self._entries: OrderedDict[Hashable, V] = OrderedDict()
         self._hits = self._misses = self._evictions = 0
 
     def get(self, key: Hashable) -> V | None:
-        """The views for `key`, now the most recently used; None on a miss."""
-        views = self._entries.get(key)
-        if views is None:
+        """What is kept for `key`, now the most recently used; None on a miss."""
+        found = self._entries.get(key)
+        if found is None:
             self._misses += 1
             return None
         self._hits += 1
         self._entries.move_to_end(key)
-        return views
+        return found
 
-    def put(self, key: Hashable, views: V) -> V:
-        """Keep `views` under `key`, evicting the oldest entry if need be; returns `views`."""
+    def put(self, key: Hashable, value: V) -> V:
+        """Keep `value` under `key`, evicting the oldest entry if need be; returns it."""
         self._entries.pop(key, None)
         if len(self._entries) >= self._limit:
             self._entries.popitem(last=False)
             self._evictions += 1
-        self._entries[key] = views
-        return views
+        self._entries[key] = value
+        return value
 
     def clear(self) -> None:
         """Drop every entry; the counts go on."""
@@ -125,4 +122,18 @@ def _strided(slot: Tensor, shape: Sequence[int], strides: Sequence[int], _: int)
 
 # What torch's compiled code makes views with. It takes half of the time, since it keeps no books
 # for gradients, of which static buffers have none.
-_reinterpreted: _Head = getattr(torch._C._dynamo.guards, "_reinterpret_tensor", _strided)
+def _fastest_head() -> _Head:
+    """It is no public part of torch: `as_strided` where it is missing, or has become another."""
+    guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
+    found: _Head | None = getattr(guards, "_reinterpret_tensor", None)
+    if found is None:
+        return _strided
+    sample = torch.arange(6).view(2, 3)
+    try:
+        is_alike = torch.equal(found(sample, (1, 2), (3, 1), 0), sample[:1, :2])
+    except (TypeError, RuntimeError):
+        return _strided
+    return found if is_alike else _strided
+
+
+_reinterpreted: Final = _fastest_head()

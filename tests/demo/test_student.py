@@ -68,3 +68,12 @@ def test_logits_further_apart_than_the_tolerance_do_not_agree() -> None:
     assert agreement.passed
     agreement.add(expected, expected + TOLERANCE * 2)
     assert not agreement.passed
+
+
+def test_what_is_no_number_does_not_agree() -> None:
+    agreement = Agreement()
+    close, lost = torch.tensor([[0.0, 1.0, 0.0]]), torch.tensor([[0.5, 0.5, 0.0]])
+    agreement.add(close, close)
+    assert agreement.passed
+    agreement.add(lost, torch.full_like(lost, torch.nan))
+    assert not agreement.passed

@@ -31,7 +31,7 @@ from ullage_runtime.errors import (
     UllageRuntimeError,
 )
 from ullage_runtime.ranks import Gathered, RecordedRanks, Refusal, SingleRank
-from ullage_runtime.views import CacheStatistics, SlotViews, ViewCache
+from ullage_runtime.views import CacheStatistics, RecentlyUsed, SlotViews
 
 CONFIG = Config.of(max_running_requests=6, max_total_tokens_target=64, chunked_prefill_size=16)
 
@@ -235,7 +235,7 @@ def test_debug_mode_refuses_a_live_row_that_names_the_slot_of_padding() -> None:
 def test_more_shapes_than_the_cache_holds_change_nothing() -> None:
     served = padded_runner(1, debug=False)
     served.plans.recipes.views = SlotViews(24)
-    served.plans.kept = ViewCache(2)
+    served.plans.kept = RecentlyUsed(2)
     for rows in (1, 6, 6, 2, 5, 3, 4, 6, 1, 2, 2):
         live = decode_batch(rows)
         assert contents(served.load(live)) == contents(padded_runner(1).load(live))

@@ -15,7 +15,7 @@ from support.sglang_engine import decode_batch
 from ullage_generated.sglang import Config, EagerTargetBatch, EagerTargetRunner, LiveBatch, Mode
 from ullage_runtime.errors import UllageRuntimeError
 from ullage_runtime.ranks import SingleRank
-from ullage_runtime.views import SlotViews, ViewCache
+from ullage_runtime.views import RecentlyUsed, SlotViews
 
 REQUESTS, TOKENS = 6, 16
 CONFIG = Config.of(
@@ -84,7 +84,7 @@ def test_shapes_in_any_order_are_loaded_as_by_a_new_runner(
     some: list[LiveBatch], limit: int
 ) -> None:
     served = runner()
-    served.plans.kept = ViewCache(limit)
+    served.plans.kept = RecentlyUsed(limit)
     served.plans.recipes.views = SlotViews(8 * limit)
     for live in some:
         batch = served.load(live)

@@ -17,10 +17,10 @@ from ullage_generated.sglang import (
     EagerTargetRunner,
     FlashinferDecode,
     FlashinferDraftDecode,
-    FlashinferGraphBlock,
     FlashinferGraphDecode,
     FlashinferGraphMla,
     FlashinferGraphPrefill,
+    FlashinferGraphTree,
     FlashinferMla,
     LiveBatch,
     Mode,
@@ -146,11 +146,11 @@ def test_a_plan_has_the_heads_of_the_configuration() -> None:
 def test_a_verify_has_its_mask_in_one_axis_and_a_block_has_none() -> None:
     config = config_of()
     batch = decoding(config)
-    masked = made(FlashinferGraphPrefill(batch, config))
+    masked = made(FlashinferGraphTree(batch, config))
     assert batch.flashinfer_custom_mask is not None
     assert view(masked["custom_mask_buf"]) == view(batch.flashinfer_custom_mask.view(-1))
     assert view(masked["mask_indptr_buf"]) == view(batch.flashinfer_mask_indptr)
-    plain = made(FlashinferGraphBlock(batch, config))
+    plain = made(FlashinferGraphPrefill(batch, config))
     assert masked.keys() - plain.keys() == {"custom_mask_buf", "mask_indptr_buf"}
 
 

@@ -18,14 +18,16 @@ from ullage_generated.sglang import (
     AttentionBackend,
     Config,
     DecodeGraphTargetCapacities,
+    EagerTargetRunner,
     FlashinferDraftDecode,
     FlashinferGraphMla,
-    FlashinferGraphPrefill,
+    FlashinferGraphTree,
     FlashinferMla,
     FlashinferPrefill,
     FlashinferRagged,
     SpeculativeAlgorithm,
 )
+from ullage_runtime.ranks import SingleRank
 
 pytest.importorskip("flashinfer")
 
@@ -144,8 +146,16 @@ def bytes_of(count: int) -> Tensor:
 
 def eager_workspace(settings: Config) -> int:
     """As planned for the eager runner."""
-    blocks = 2 * settings.multiprocessors // settings.key_heads
-    return blocks * settings.attention_heads * 128 * (settings.value_head_size + 1) * 4
+    slot = EagerTargetRunner(settings, SingleRank(), device="cuda").registry.flashinfer_workspace
+    assert slot is not None
+    return slot.numel()
+
+
+def latent_workspace(settings: Config) -> int:
+    """The same for latent attention."""
+    slot = EagerTargetRunner(settings, SingleRank(), device="cuda").registry.mla_workspace
+    assert slot is not None
+    return slot.numel()
 
 
 @pytest.mark.parametrize("causal", [True, False])
@@ -281,7 +291,7 @@ def plan_verify(settings: Config, requests: int, width: int, workspace: int) -> 
         flashinfer_custom_mask=bytes_of(requests * width * each).view(requests * width, each),
     )
     on_device = torch.arange(requests + 1, dtype=torch.int32, device="cuda")
-    FlashinferGraphPrefill(slots, settings).plan(
+    FlashinferGraphTree(slots, settings).plan(
         qo_indptr=on_device * width,
         paged_kv_indptr=on_device * each,
         paged_kv_indices=torch.arange(requests * each, dtype=torch.int32, device="cuda"),
@@ -321,21 +331,19 @@ def test_the_constant_of_sglang_does_not_hold_320_verifies_of_8_tokens() -> None
 LATENT, ROTARY = 512, 64
 
 
-@pytest.mark.parametrize("in_graph", [False, True])
-def test_latent_attention_equals_torch_over_the_planned_workspace(in_graph: bool) -> None:
-    settings = config(attention_backend=AttentionBackend.FLASHINFER_MLA, attention_heads=16)
-    slots = Slots(
-        mla_workspace=bytes_of(2 * settings.multiprocessors * 64 * (2 * LATENT + 4)),
+def latent_slots(workspace: int) -> Slots:
+    """For four requests of up to 200 keys."""
+    return Slots(
+        mla_workspace=bytes_of(workspace),
         mla_kv_indptr=counts(5),
         mla_qo_indptr=counts(5),
         mla_kv_indices=counts(4, 200),
         mla_kv_lens=counts(4),
     )
-    wrapper = (FlashinferGraphMla if in_graph else FlashinferMla)(slots, settings)
-    latent = normal(SLOTS, 1, LATENT, dtype=torch.bfloat16)
-    rotary = normal(SLOTS, 1, ROTARY, dtype=torch.bfloat16)
-    chosen = torch.randperm(SLOTS, device="cuda")[: sum(KEY_COUNTS)].to(torch.int32)
-    scale = (128 + ROTARY) ** -0.5
+
+
+def plan_latent(wrapper: FlashinferMla | FlashinferGraphMla, chosen: Tensor, scale: float) -> None:
+    """A token of each request against keys in the slots `chosen`."""
     wrapper.plan(
         qo_indptr=torch.arange(5, dtype=torch.int32),
         kv_indptr=offsets(KEY_COUNTS),
@@ -348,6 +356,18 @@ def test_latent_attention_equals_torch_over_the_planned_workspace(in_graph: bool
         q_data_type=torch.bfloat16,
         kv_data_type=torch.bfloat16,
     )
+
+
+@pytest.mark.parametrize("in_graph", [False, True])
+def test_latent_attention_equals_torch_over_the_planned_workspace(in_graph: bool) -> None:
+    settings = config(attention_backend=AttentionBackend.FLASHINFER_MLA, attention_heads=16)
+    planned, made = latent_workspace(settings), FlashinferGraphMla if in_graph else FlashinferMla
+    wrapper = made(latent_slots(planned), settings)
+    latent = normal(SLOTS, 1, LATENT, dtype=torch.bfloat16)
+    rotary = normal(SLOTS, 1, ROTARY, dtype=torch.bfloat16)
+    chosen = torch.randperm(SLOTS, device="cuda")[: sum(KEY_COUNTS)].to(torch.int32)
+    scale = (128 + ROTARY) ** -0.5
+    plan_latent(wrapper, chosen, scale)
     without = normal(4, 16, LATENT, dtype=torch.bfloat16)
     turned = normal(4, 16, ROTARY, dtype=torch.bfloat16)
     output = wrapper.run(without, turned, latent, rotary)
@@ -356,3 +376,5 @@ def test_latent_attention_equals_torch_over_the_planned_workspace(in_graph: bool
         scores = without[row].float() @ content.T + turned[row].float() @ place.T
         expected = (scores * scale).softmax(-1) @ content
         assert (output[row].float() - expected).abs().max() < 0.03
+    with pytest.raises(RuntimeError, match="Increase the workspace buffer size"):
+        plan_latent(made(latent_slots(planned - 1), settings), chosen, scale)

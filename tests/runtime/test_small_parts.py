@@ -18,7 +18,7 @@ from ullage_runtime.errors import (
 )
 from ullage_runtime.integers import align_up, cdiv, next_in
 from ullage_runtime.version import GENERATED_CODE_VERSION, require_generated_code_version
-from ullage_runtime.views import CacheStatistics, ViewCache
+from ullage_runtime.views import CacheStatistics, RecentlyUsed
 
 PLACE = "engine.yaml:3:5"
 
@@ -121,7 +121,7 @@ def test_every_problem_of_a_configuration_is_reported_at_once() -> None:
 
 
 def test_the_view_cache_is_bounded_and_drops_the_least_recently_used() -> None:
-    cache: ViewCache[str] = ViewCache(limit=2)
+    cache: RecentlyUsed[str] = RecentlyUsed(limit=2)
     assert cache.get((1, 8)) is None
     assert cache.put((1, 8), "first") == "first"
     cache.put((2, 8), "second")
@@ -135,7 +135,7 @@ def test_the_view_cache_is_bounded_and_drops_the_least_recently_used() -> None:
 
 @given(st.lists(st.integers(1, 9)), st.integers(1, 4))
 def test_the_view_cache_never_exceeds_its_limit_or_mixes_keys(keys: list[int], limit: int) -> None:
-    cache: ViewCache[int] = ViewCache(limit)
+    cache: RecentlyUsed[int] = RecentlyUsed(limit)
     for key in keys:
         views = cache.get((key,))
         assert views in (None, key * 10)
@@ -144,7 +144,7 @@ def test_the_view_cache_never_exceeds_its_limit_or_mixes_keys(keys: list[int], l
 
 
 def test_putting_a_key_again_replaces_it_and_evicts_nothing() -> None:
-    cache: ViewCache[str] = ViewCache(limit=2)
+    cache: RecentlyUsed[str] = RecentlyUsed(limit=2)
     cache.put(1, "one")
     cache.put(2, "two")
     cache.put(2, "new")
@@ -156,4 +156,4 @@ def test_putting_a_key_again_replaces_it_and_evicts_nothing() -> None:
 
 def test_a_view_cache_needs_room() -> None:
     with pytest.raises(ValueError, match="at least 1 entry, and this limit is 0"):
-        ViewCache(limit=0)
+        RecentlyUsed(limit=0)

@@ -411,8 +411,8 @@ class FlashinferGraphDecode:
 
 
 # specs/sglang/backends/flashinfer.yaml:170
-class FlashinferGraphPrefillSlots(Protocol):
-    """What a batch has for flashinfer_graph_prefill."""
+class FlashinferGraphTreeSlots(Protocol):
+    """What a batch has for flashinfer_graph_tree."""
 
     # specs/sglang/backends/flashinfer.yaml:87
     @property
@@ -444,7 +444,7 @@ class FlashinferGraphPrefillSlots(Protocol):
 
 
 # specs/sglang/backends/flashinfer.yaml:170
-class FlashinferGraphPrefill:
+class FlashinferGraphTree:
     """Tokens of each request against the keys that a mask shows them, inside a graph.
 
     Wraps flashinfer.BatchPrefillWithPagedKVCacheWrapper, an object of which is `made`; only where
@@ -452,14 +452,14 @@ class FlashinferGraphPrefill:
     """
 
     declared: Final = Declaration(
-        "flashinfer_graph_prefill",
+        "flashinfer_graph_tree",
         "flashinfer.BatchPrefillWithPagedKVCacheWrapper",
         "has_flashinfer",
         "specs/sglang/backends/flashinfer.yaml:170",
     )
 
     # specs/sglang/backends/flashinfer.yaml:175
-    def __init__(self, batch: FlashinferGraphPrefillSlots, config: Config) -> None:
+    def __init__(self, batch: FlashinferGraphTreeSlots, config: Config) -> None:
         """Makes the object over slots of the batch, whose storage it keeps. Raises WrapperError
         for what it lacks.
         """
@@ -537,8 +537,8 @@ class FlashinferGraphPrefill:
 
 
 # specs/sglang/backends/flashinfer.yaml:191
-class FlashinferGraphBlockSlots(Protocol):
-    """What a batch has for flashinfer_graph_block."""
+class FlashinferGraphPrefillSlots(Protocol):
+    """What a batch has for flashinfer_graph_prefill."""
 
     # specs/sglang/backends/flashinfer.yaml:87
     @property
@@ -562,7 +562,7 @@ class FlashinferGraphBlockSlots(Protocol):
 
 
 # specs/sglang/backends/flashinfer.yaml:191
-class FlashinferGraphBlock:
+class FlashinferGraphPrefill:
     """Tokens of each request against all keys of its request, inside a graph.
 
     Wraps flashinfer.BatchPrefillWithPagedKVCacheWrapper, an object of which is `made`; only where
@@ -570,14 +570,14 @@ class FlashinferGraphBlock:
     """
 
     declared: Final = Declaration(
-        "flashinfer_graph_block",
+        "flashinfer_graph_prefill",
         "flashinfer.BatchPrefillWithPagedKVCacheWrapper",
         "has_flashinfer",
         "specs/sglang/backends/flashinfer.yaml:191",
     )
 
     # specs/sglang/backends/flashinfer.yaml:196
-    def __init__(self, batch: FlashinferGraphBlockSlots, config: Config) -> None:
+    def __init__(self, batch: FlashinferGraphPrefillSlots, config: Config) -> None:
         """Makes the object over slots of the batch, whose storage it keeps. Raises WrapperError
         for what it lacks.
         """

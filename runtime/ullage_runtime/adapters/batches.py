@@ -20,7 +20,7 @@ from ullage_runtime.load_plan import LoadPlan, holding, values_of, with_fields
 from ullage_runtime.plan_cache import PlanCache, Seen
 from ullage_runtime.recipe import ALIKE, Recipe
 from ullage_runtime.slots import LiveT
-from ullage_runtime.views import ViewCache
+from ullage_runtime.views import RecentlyUsed
 
 BatchT = TypeVar("BatchT")
 LiveT_contra = TypeVar("LiveT_contra", contravariant=True)
@@ -239,7 +239,7 @@ class ModeLoader(Generic[BatchT]):
         self._mode = mode
         self._key = _no_key if seen is None else seen.renamed(adapter.attribute_of).key
         self._deciding = None if seen is None else adapter.deciding(mode, seen)
-        self._seen: ViewCache[tuple[SeenBatch[BatchT], ...]] = ViewCache()
+        self._seen: RecentlyUsed[tuple[SeenBatch[BatchT], ...]] = RecentlyUsed()
         self._known: tuple[KnownSources[BatchT, Any], ...] = ()
 
     def load(self, batch: BatchT, beside: Mapping[str, Tensor] = NOTHING) -> BatchT:

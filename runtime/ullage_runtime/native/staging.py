@@ -16,6 +16,7 @@ from typing import Final, Protocol
 import torch
 from torch import Tensor
 
+from ullage_runtime.native.library import LaunchError
 from ullage_runtime.writers import PreparedLoad, ShapedLoad, Writer, WrittenSlot
 
 DEPTH: Final = 3
@@ -45,19 +46,34 @@ class Block:
     free: Event
 
 
+class StreamEvent:
+    """An event of the stream that is current on one device, which need not be the current one."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._event = torch.cuda.Event()  # type: ignore[no-untyped-call]
+
+    def synchronize(self) -> None:
+        self._event.synchronize()
+
+    def record(self) -> None:
+        self._event.record(torch.cuda.current_stream(self._device))
+
+
 class Ring:
-    """Blocks that take turns. Those of a device are made in the order in which it works."""
+    """Blocks that take turns."""
 
     def __init__(self, size: int, device: torch.device, event: Callable[[], Event]) -> None:
         self.size = size
-        self.blocks = tuple(
-            Block(
-                torch.empty(size, dtype=torch.uint8, pin_memory=device.type == "cuda"),
-                torch.empty(size, dtype=torch.uint8, device=device),
-                event(),
+        with torch.inference_mode(False):  # or they could not be written outside of it
+            self.blocks = tuple(
+                Block(
+                    torch.empty(size, dtype=torch.uint8, pin_memory=device.type == "cuda"),
+                    torch.empty(size, dtype=torch.uint8, device=device),
+                    event(),
+                )
+                for _ in range(DEPTH)
             )
-            for _ in range(DEPTH)
-        )
         self._turn = 0
 
     def turn(self) -> int:
@@ -68,22 +84,34 @@ class Ring:
 
 
 class Stage:
-    """Where the sources of one runner wait for its device."""
+    """Where the sources of one runner wait for its device.
 
-    def __init__(self, device: torch.device, event: Callable[[], Event]) -> None:
+    `event`: makes one of the device; `is_capturing`: whether a graph records what it is told.
+    """
+
+    def __init__(
+        self,
+        device: torch.device,
+        event: Callable[[], Event],
+        is_capturing: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.device = device
+        self.is_capturing = is_capturing
         self._event = event
-        self._ring: Ring | None = None
+        self._rings: list[Ring] = []
 
     def ring(self, size: int) -> Ring:
-        """One whose blocks hold `size` bytes: the last one, unless it is too small.
+        """The smallest whose blocks hold `size` bytes.
 
-        Loads that were prepared for a smaller one go on with it.
+        Each is twice the one before it or larger, and none is given up, since the device may be
+        reading it: together they are no more than twice the largest.
         """
-        if self._ring is None or self._ring.size < size:
-            room = max(SMALLEST, 1 << (size - 1).bit_length())
-            self._ring = Ring(room, self.device, self._event)
-        return self._ring
+        for ring in self._rings:
+            if ring.size >= size:
+                return ring
+        made = Ring(max(SMALLEST, 1 << (size - 1).bit_length()), self.device, self._event)
+        self._rings.append(made)
+        return made
 
 
 class StagedSlots:
@@ -107,8 +135,8 @@ class StagedSlots:
         self._groups = tuple(sourced[at].group for at in self._positions)
         self._dtypes = tuple(sources[at].dtype for at in self._positions)
         # Only the types and the device of these samples count.
-        room = torch.empty(ALIGNMENT, dtype=torch.uint8, device=stage.device)
-        samples = [room[: dtype.itemsize].view(dtype) for dtype in self._dtypes]
+        room = torch.zeros(ALIGNMENT, dtype=torch.uint8, device=stage.device)
+        samples = [room[: dtype.itemsize].view(dtype)[0] for dtype in self._dtypes]
         shaped = [
             sample.expand(sources[at].shape)
             for sample, at in zip(samples, self._positions, strict=True)
@@ -139,8 +167,9 @@ class StagedSlots:
         self, load: ShapedLoad, sources: Sequence[Tensor], block: Block, parts: Sequence[Part]
     ) -> Turn | None:
         """What goes through one block; None if the sources are none that the load is for."""
-        packed = [block.host[place].view(dtype).view(shape) for place, shape, dtype in parts]
-        sent = [block.device[place].view(dtype).view(shape) for place, shape, dtype in parts]
+        with torch.inference_mode(False):  # as for the blocks
+            packed = [block.host[place].view(dtype).view(shape) for place, shape, dtype in parts]
+            sent = [block.device[place].view(dtype).view(shape) for place, shape, dtype in parts]
         waiting = self.waiting(sources)
         if not all(
             isinstance(source, Tensor)
@@ -159,6 +188,14 @@ class StagedSlots:
             return None
         used = slice(0, parts[-1][0].stop)
         return Turn(pack, write, block.host[used], block.device[used], sent, block.free)
+
+    def require_eager(self) -> None:
+        """LaunchError while a graph is captured: a replay would send what the block holds then."""
+        if self._stage.is_capturing():
+            raise LaunchError(
+                "Sources on the host cannot be loaded while a graph is captured: load the batch "
+                "before, or capture with sources on the device."
+            )
 
     def waiting(self, sources: Sequence[Tensor]) -> Sequence[Tensor]:
         """The sources on the host."""
@@ -206,14 +243,16 @@ class StagedLoad:
         return self._turn_of(0, sources) is not None
 
     def __call__(self, sources: Sequence[Tensor]) -> bool:
+        self._slots.require_eager()
         at = self._ring.turn()
         turn = self._turns[at] or self._turn_of(at, sources)
         if turn is None or not turn.pack(self._slots.waiting(sources)):
             return False
-        turn.received.copy_(turn.packed, non_blocking=True)
-        is_loaded = turn.load(self._slots.exchanged(sources, turn.sent))
-        turn.free.record()
-        return is_loaded
+        try:
+            turn.received.copy_(turn.packed, non_blocking=True)
+            return turn.load(self._slots.exchanged(sources, turn.sent))
+        finally:
+            turn.free.record()
 
     def _turn_of(self, at: int, sources: Sequence[Tensor]) -> Turn | None:
         if self._turns[at] is None:

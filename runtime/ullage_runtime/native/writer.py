@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +20,7 @@ from ullage_runtime.native.build import (
     library_of,
 )
 from ullage_runtime.native.library import Load, Open, TakeRecipe, opened
-from ullage_runtime.native.staging import Stage, StagedSlots, staged_positions
+from ullage_runtime.native.staging import Stage, StagedSlots, StreamEvent, staged_positions
 from ullage_runtime.native.targets import CudaTarget
 from ullage_runtime.torch_writer import TorchWriter, copies, slots_by_device
 from ullage_runtime.writers import (
@@ -95,14 +95,17 @@ class LibraryWriter:
         self._device = _Taken(self._take)
         # Into memory of its own, where no source lies.
         self._pack = TorchWriter(()) if open_host is None else _Taken(open_host(0))
-        self._stage = Stage(device, torch.cuda.Event)
+        self._stage = Stage(
+            device, partial(StreamEvent, device), torch.cuda.is_current_stream_capturing
+        )
 
     def of(self, slots: Sequence[WrittenSlot], sources: Sequence[Tensor]) -> SlotWriter:
         """What writes these slots from sources like these, which have been checked.
 
         What all batches have in common is worked out here, what all batches of one shape have in
         its `prepare`: a load compares, fills in addresses and launches. Works while a graph is
-        captured. ValueError, there, for what no slot of the runner is copied from.
+        captured, if all sources are on the device. ValueError, there, for what no slot of the
+        runner is copied from.
         """
         device = self._on_device(slots, sources)
         hosted = [slot for slot in slots if slot.storage.is_cpu is not self._is_cpu]

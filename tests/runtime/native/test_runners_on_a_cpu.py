@@ -25,7 +25,7 @@ from ullage_runtime.loader import SlotLoad
 from ullage_runtime.native.writer import LibraryWriter, writer_for
 from ullage_runtime.ranks import SingleRank
 from ullage_runtime.torch_writer import TorchWriter
-from ullage_runtime.views import ViewCache
+from ullage_runtime.views import RecentlyUsed
 from ullage_runtime.writers import ShapedLoad, WrittenSlot
 
 pytestmark = [pytest.mark.slow, needs_host_compiler]
@@ -91,7 +91,7 @@ def test_shapes_in_any_order_are_loaded_as_by_torch(limit: int) -> None:
     config = Config.from_arguments({"max_running_requests": 48, "chunked_prefill_size": 512})
     runners = [EagerTargetRunner(config, SingleRank(), device="cpu") for _ in range(2)]
     by_library, by_torch = runners
-    by_library.plans.kept = ViewCache(limit)
+    by_library.plans.kept = RecentlyUsed(limit)
     by_torch.plans.recipes.writer = None
     random = Random(5)
     for _ in range(60):

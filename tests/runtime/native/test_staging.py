@@ -5,14 +5,17 @@ Here the device is the CPU too, so that what is sent can be looked at and no eve
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from ullage_runtime.native.library import LaunchError
 from ullage_runtime.native.staging import (
     ALIGNMENT,
     DEPTH,
@@ -24,7 +27,7 @@ from ullage_runtime.native.staging import (
     staged_positions,
 )
 from ullage_runtime.torch_writer import TorchWriter
-from ullage_runtime.writers import PreparedLoad, ShapedLoad, WrittenSlot
+from ullage_runtime.writers import PreparedLoad, ShapedLoad, SlotWriter, WrittenSlot
 
 CPU = torch.device("cpu")
 CAPACITY = 40
@@ -147,7 +150,8 @@ def test_a_load_that_was_prepared_goes_on_where_a_larger_batch_made_a_larger_rin
     large = stage.ring(SMALLEST + 1)
     assert large is not small
     assert large.size == 2 * SMALLEST
-    assert stage.ring(1) is large
+    assert stage.ring(2 * SMALLEST) is large
+    assert stage.ring(SMALLEST) is small
     batch = sources_of((torch.int64,), 3, 5)
     assert load(batch)
     assert torch.equal(slots[0].storage[:3], batch[0])
@@ -170,6 +174,60 @@ def test_sources_lie_side_by_side_at_aligned_places(
         assert torch.empty(place.stop - place.start, dtype=torch.uint8).view(dtype).numel() == (
             torch.Size(shape).numel()
         )
+
+
+def test_a_ring_that_was_made_in_inference_mode_is_written_outside_of_it() -> None:
+    slots, first = slots_of((torch.int64,)), sources_of((torch.int64,), 3, 0)
+    with torch.inference_mode():
+        writer = staged(Stage(CPU, RecordedEvent), slots, first, (0,))
+        load = writer.prepare(shaped(slots, 3, 4), first, writes=True)
+        assert load is not None
+    for seed in range(DEPTH):
+        batch = sources_of((torch.int64,), 3, seed)
+        assert load(batch)
+        assert torch.equal(slots[0].storage[:3], batch[0])
+
+
+def test_a_single_number_is_staged_as_well() -> None:
+    slots = [WrittenSlot(torch.zeros((), dtype=torch.int64), 0, 0, "field", None)]
+    source = [torch.tensor(7)]
+    shaped_load = ShapedLoad(slots, [((), ())], [(slots[0].storage,)], ())
+    writer = staged(Stage(CPU, RecordedEvent), slots, source, (0,))
+    assert writer.prepare(shaped_load, source, writes=True) is not None
+    assert slots[0].storage.item() == 7
+
+
+def test_a_capture_is_no_time_to_load_from_the_host() -> None:
+    capturing: list[bool] = []
+    stage = Stage(CPU, RecordedEvent, lambda: bool(capturing))
+    slots, load = load_of(stage, (torch.int64,), 3, 4)
+    before = slots[0].storage.clone()
+    capturing.append(True)
+    with pytest.raises(LaunchError, match="while a graph is captured"):
+        load(sources_of((torch.int64,), 3, 1))
+    assert torch.equal(slots[0].storage, before)
+
+
+def test_a_block_is_guarded_even_where_the_load_fails() -> None:
+    class Failing:
+        def of(self, slots: Sequence[WrittenSlot], sources: Sequence[Tensor]) -> SlotWriter:
+            return self
+
+        def prepare(
+            self, load: ShapedLoad, sources: Sequence[Tensor], *, writes: bool = False
+        ) -> PreparedLoad:
+            def fail(_: Sequence[Tensor]) -> bool:
+                raise LaunchError("no room")
+
+            return fail
+
+    stage, slots = Stage(CPU, RecordedEvent), slots_of((torch.int64,))
+    batch = sources_of((torch.int64,), 3, 0)
+    writer = StagedSlots(stage, (0,), slots, batch, pack=TorchWriter(()), load=Failing())
+    with pytest.raises(LaunchError, match="no room"):
+        writer.prepare(shaped(slots, 3, 4), batch, writes=True)
+    events = [block.free for block in stage.ring(1).blocks]
+    assert sum(isinstance(each, RecordedEvent) and "record" in each.calls for each in events) == 1
 
 
 def test_a_ring_takes_its_blocks_in_turn() -> None:
