@@ -77,7 +77,7 @@ def test_right_numbers_are_those_of_the_report(right: Study) -> None:
     for of, expected in right.case.capacity.items():
         assert right.capacity(right.case.runner, of, values) == expected, of
     for of, expected in right.case.largest.items():
-        stated = right.slot(right.case.runner, of).values
+        stated = right.slot(right.case.runner, of).range
         assert stated is not None
         assert right.evaluate(stated.high, values) == expected, of
     for question, formula in zip(right.questions, right.case.right, strict=False):

@@ -24,6 +24,7 @@ UNAVOIDABLE = (
     "layer_logits",
     "flashinfer_workspace",
     "flashinfer_graph_workspace",
+    "flashinfer_draft_workspace",
 )
 """Logits outputs and what a vendor's kernels work in: no plan makes these smaller."""
 

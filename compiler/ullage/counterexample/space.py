@@ -43,6 +43,7 @@ class Space:
             return (
                 all(_in_range(each, assignment) for each in self.domain.variables)
                 and all(evaluate_boolean(c.that, assignment) for c in self.domain.constraints)
+                and all(_has_elements(each, assignment) for each in self.domain.definitions)
                 and all(self._is_live(each, assignment) for each in self.live)
                 and all(self._is_member(*each, assignment) for each in self.members.items())
                 and all(evaluate_boolean(each, assignment) for each in self.conditions)
@@ -160,6 +161,13 @@ def touched(node: Expr, assignment: Assignment, domain: Domain) -> frozenset[str
         case _:
             parts = list(children(node))
             return frozenset().union(*(touched(part, assignment, domain) for part in parts))
+
+
+def _has_elements(definition: Definition, assignment: Assignment) -> bool:
+    """Whether a list that there is has elements, as each has in a legal configuration."""
+    if definition.kind != "list" or not evaluate_boolean(definition.guard, assignment):
+        return True
+    return evaluate(Name(definition.name), assignment) != []
 
 
 def _in_range(variable: Variable, assignment: Assignment) -> bool:

@@ -768,12 +768,13 @@ class DecodeGraphTargetBatch(LoadedBatch):
     or whose source is absent, is None.
     """
 
-    # specs/sglang/backends/flashinfer.yaml:87
+    # specs/sglang/backends/flashinfer.yaml:100
     flashinfer_graph_workspace: Tensor | None = None
     """[flashinfer_workspace_bytes if enable_deterministic_inference else
-    max(flashinfer_split_blocks, cdiv(tokens * (attention_heads // key_heads), 128) +
-    (requests - 1)) * flashinfer_block_bytes], uint8: the same in a graph, whose blocks have
-    to do for any queries of its rows; only where has_flashinfer.
+    max(flashinfer_single_rows, 2 * multiprocessors // key_heads * flashinfer_tile,
+    align_up(tokens * flashinfer_group, flashinfer_tile) + (requests - 1) * flashinfer_tile) *
+    flashinfer_row_bytes], uint8: the same in a graph, whose blocks have to do for any queries
+    of its rows; only where has_flashinfer.
     """
     # specs/sglang/backends/mla.yaml:72
     mla_workspace: Tensor | None = None
@@ -910,44 +911,44 @@ class DecodeGraphTargetBatch(LoadedBatch):
     # specs/sglang/backends/dsa.yaml:23
     dsa_kv_indices: Tensor | None = None
     """[requests, dsa_index_topk], int32: slots of the selected keys; only where has_dsa and hip."""
-    # specs/sglang/backends/flashinfer.yaml:30
+    # specs/sglang/backends/flashinfer.yaml:40
     flashinfer_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:33
+    # specs/sglang/backends/flashinfer.yaml:43
     flashinfer_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:35
+    # specs/sglang/backends/flashinfer.yaml:45
     flashinfer_last_page_len: Tensor | None = None
     """[requests], int32: keys on its last page; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:37
+    # specs/sglang/backends/flashinfer.yaml:47
     flashinfer_second_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
     where has_flashinfer and has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:40
+    # specs/sglang/backends/flashinfer.yaml:50
     flashinfer_second_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer and
     has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:49
+    # specs/sglang/backends/flashinfer.yaml:59
     flashinfer_kv_indices: Tensor | None = None
     """[requests, sequence_limit], int32: slots of all keys, those of one request behind those of
     another; only where has_flashinfer.
     """
-    # specs/sglang/backends/flashinfer.yaml:52
+    # specs/sglang/backends/flashinfer.yaml:62
     flashinfer_second_kv_indices: Tensor | None = None
     """[requests, sequence_limit], int32: the same for the second wrapper; only where
     has_flashinfer and has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:55
+    # specs/sglang/backends/flashinfer.yaml:65
     flashinfer_window_cache_loc: Tensor | None = None
     """[tokens], int64: slots to write in the pool of layers with a window; only where
     has_flashinfer and has_window.
     """
-    # specs/sglang/backends/flashinfer.yaml:59
+    # specs/sglang/backends/flashinfer.yaml:69
     flashinfer_mask_indptr: Tensor | None = None
     """[requests + 1], int32: where the mask of each request begins; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:62
+    # specs/sglang/backends/flashinfer.yaml:72
     flashinfer_custom_mask: Tensor | None = None
     """[tokens, context_length], uint8: which keys each token sees; only where has_flashinfer."""
     # specs/sglang/backends/hybrid_linear.yaml:8
@@ -1127,12 +1128,13 @@ class DflashGraphDraftBatch(LoadedBatch):
     or whose source is absent, is None.
     """
 
-    # specs/sglang/backends/flashinfer.yaml:87
+    # specs/sglang/backends/flashinfer.yaml:100
     flashinfer_graph_workspace: Tensor | None = None
     """[flashinfer_workspace_bytes if enable_deterministic_inference else
-    max(flashinfer_split_blocks, cdiv(tokens * (attention_heads // key_heads), 128) +
-    (requests - 1)) * flashinfer_block_bytes], uint8: the same in a graph, whose blocks have
-    to do for any queries of its rows; only where has_flashinfer.
+    max(flashinfer_single_rows, 2 * multiprocessors // key_heads * flashinfer_tile,
+    align_up(tokens * flashinfer_group, flashinfer_tile) + (requests - 1) * flashinfer_tile) *
+    flashinfer_row_bytes], uint8: the same in a graph, whose blocks have to do for any queries
+    of its rows; only where has_flashinfer.
     """
     # specs/sglang/backends/mla.yaml:72
     mla_workspace: Tensor | None = None
@@ -1223,44 +1225,44 @@ class DflashGraphDraftBatch(LoadedBatch):
     """[1], int32: rows that are real, or those of them that this rank routes; expert routing
     skips the rest; only where counts_real_tokens.
     """
-    # specs/sglang/backends/flashinfer.yaml:30
+    # specs/sglang/backends/flashinfer.yaml:40
     flashinfer_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:33
+    # specs/sglang/backends/flashinfer.yaml:43
     flashinfer_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:35
+    # specs/sglang/backends/flashinfer.yaml:45
     flashinfer_last_page_len: Tensor | None = None
     """[requests], int32: keys on its last page; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:37
+    # specs/sglang/backends/flashinfer.yaml:47
     flashinfer_second_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
     where has_flashinfer and has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:40
+    # specs/sglang/backends/flashinfer.yaml:50
     flashinfer_second_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer and
     has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:49
+    # specs/sglang/backends/flashinfer.yaml:59
     flashinfer_kv_indices: Tensor | None = None
     """[requests, sequence_limit], int32: slots of all keys, those of one request behind those of
     another; only where has_flashinfer.
     """
-    # specs/sglang/backends/flashinfer.yaml:52
+    # specs/sglang/backends/flashinfer.yaml:62
     flashinfer_second_kv_indices: Tensor | None = None
     """[requests, sequence_limit], int32: the same for the second wrapper; only where
     has_flashinfer and has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:55
+    # specs/sglang/backends/flashinfer.yaml:65
     flashinfer_window_cache_loc: Tensor | None = None
     """[tokens], int64: slots to write in the pool of layers with a window; only where
     has_flashinfer and has_window.
     """
-    # specs/sglang/backends/flashinfer.yaml:59
+    # specs/sglang/backends/flashinfer.yaml:69
     flashinfer_mask_indptr: Tensor | None = None
     """[requests + 1], int32: where the mask of each request begins; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:62
+    # specs/sglang/backends/flashinfer.yaml:72
     flashinfer_custom_mask: Tensor | None = None
     """[tokens, context_length], uint8: which keys each token sees; only where has_flashinfer."""
     # specs/sglang/backends/mla.yaml:19
@@ -1429,12 +1431,13 @@ class DraftExtendGraphDraftBatch(LoadedBatch):
     or whose source is absent, is None.
     """
 
-    # specs/sglang/backends/flashinfer.yaml:87
+    # specs/sglang/backends/flashinfer.yaml:100
     flashinfer_graph_workspace: Tensor | None = None
     """[flashinfer_workspace_bytes if enable_deterministic_inference else
-    max(flashinfer_split_blocks, cdiv(tokens * (attention_heads // key_heads), 128) +
-    (requests - 1)) * flashinfer_block_bytes], uint8: the same in a graph, whose blocks have
-    to do for any queries of its rows; only where has_flashinfer.
+    max(flashinfer_single_rows, 2 * multiprocessors // key_heads * flashinfer_tile,
+    align_up(tokens * flashinfer_group, flashinfer_tile) + (requests - 1) * flashinfer_tile) *
+    flashinfer_row_bytes], uint8: the same in a graph, whose blocks have to do for any queries
+    of its rows; only where has_flashinfer.
     """
     # specs/sglang/backends/mla.yaml:72
     mla_workspace: Tensor | None = None
@@ -1523,44 +1526,44 @@ class DraftExtendGraphDraftBatch(LoadedBatch):
     # specs/sglang/backends/dsa.yaml:23
     dsa_kv_indices: Tensor | None = None
     """[requests, dsa_index_topk], int32: slots of the selected keys; only where has_dsa and hip."""
-    # specs/sglang/backends/flashinfer.yaml:30
+    # specs/sglang/backends/flashinfer.yaml:40
     flashinfer_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:33
+    # specs/sglang/backends/flashinfer.yaml:43
     flashinfer_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:35
+    # specs/sglang/backends/flashinfer.yaml:45
     flashinfer_last_page_len: Tensor | None = None
     """[requests], int32: keys on its last page; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:37
+    # specs/sglang/backends/flashinfer.yaml:47
     flashinfer_second_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
     where has_flashinfer and has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:40
+    # specs/sglang/backends/flashinfer.yaml:50
     flashinfer_second_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer and
     has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:49
+    # specs/sglang/backends/flashinfer.yaml:59
     flashinfer_kv_indices: Tensor | None = None
     """[requests, sequence_limit], int32: slots of all keys, those of one request behind those of
     another; only where has_flashinfer.
     """
-    # specs/sglang/backends/flashinfer.yaml:52
+    # specs/sglang/backends/flashinfer.yaml:62
     flashinfer_second_kv_indices: Tensor | None = None
     """[requests, sequence_limit], int32: the same for the second wrapper; only where
     has_flashinfer and has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:55
+    # specs/sglang/backends/flashinfer.yaml:65
     flashinfer_window_cache_loc: Tensor | None = None
     """[tokens], int64: slots to write in the pool of layers with a window; only where
     has_flashinfer and has_window.
     """
-    # specs/sglang/backends/flashinfer.yaml:59
+    # specs/sglang/backends/flashinfer.yaml:69
     flashinfer_mask_indptr: Tensor | None = None
     """[requests + 1], int32: where the mask of each request begins; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:62
+    # specs/sglang/backends/flashinfer.yaml:72
     flashinfer_custom_mask: Tensor | None = None
     """[tokens, context_length], uint8: which keys each token sees; only where has_flashinfer."""
     # specs/sglang/backends/mla.yaml:19
@@ -1690,12 +1693,12 @@ class DraftGraphDraftBatch(LoadedBatch):
     or whose source is absent, is None.
     """
 
-    # specs/sglang/backends/flashinfer.yaml:87
-    flashinfer_graph_workspace: Tensor | None = None
+    # specs/sglang/backends/flashinfer.yaml:111
+    flashinfer_draft_workspace: Tensor | None = None
     """[flashinfer_workspace_bytes if enable_deterministic_inference else
-    max(flashinfer_split_blocks, cdiv(tokens * (attention_heads // key_heads), 128) +
-    (requests - 1)) * flashinfer_block_bytes], uint8: the same in a graph, whose blocks have
-    to do for any queries of its rows; only where has_flashinfer.
+    max(flashinfer_single_rows, align_up(tokens * flashinfer_group, flashinfer_single_tile) +
+    (tokens - 1) * flashinfer_single_tile) * flashinfer_row_bytes], uint8: the same for draft
+    steps, in which each branch is a request of its own; only where has_flashinfer.
     """
     # specs/sglang/backends/mla.yaml:72
     mla_workspace: Tensor | None = None
@@ -1777,15 +1780,15 @@ class DraftGraphDraftBatch(LoadedBatch):
     """[requests, draft_index_topk], int32: places that sparse attention of the first step looks
     at; only where has_draft_graph and draft_index_topk > 0.
     """
-    # specs/sglang/backends/flashinfer.yaml:71
+    # specs/sglang/backends/flashinfer.yaml:81
     flashinfer_draft_kv_indptr: Tensor | None = None
     """[speculative_num_steps, requests * speculative_eagle_topk + 1], int32: where the keys of
     each branch begin; only where has_flashinfer.
     """
-    # specs/sglang/backends/flashinfer.yaml:74
+    # specs/sglang/backends/flashinfer.yaml:84
     flashinfer_draft_last_page_len: Tensor | None = None
     """[tokens], int32: keys on its last page; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:76
+    # specs/sglang/backends/flashinfer.yaml:86
     flashinfer_draft_kv_indices: Tensor | None = None
     """[speculative_num_steps, tokens, request_table_width], int32: slots of all keys; only where
     has_flashinfer.
@@ -1874,11 +1877,11 @@ class EagerTargetBatch(LoadedBatch):
     or whose source is absent, is None.
     """
 
-    # specs/sglang/backends/flashinfer.yaml:81
+    # specs/sglang/backends/flashinfer.yaml:91
     flashinfer_workspace: Tensor | None = None
-    """[flashinfer_workspace_bytes if enable_deterministic_inference else flashinfer_split_blocks
-    * flashinfer_block_bytes], uint8: what its kernels keep between their parts; only where
-    has_flashinfer.
+    """[flashinfer_workspace_bytes if enable_deterministic_inference else max(2 * multiprocessors
+    // key_heads * 128, flashinfer_single_rows) * flashinfer_row_bytes], uint8: what its
+    kernels keep between their parts; only where has_flashinfer.
     """
     # specs/sglang/backends/mla.yaml:72
     mla_workspace: Tensor | None = None
@@ -1944,21 +1947,21 @@ class EagerTargetBatch(LoadedBatch):
     """[1], int32: rows that are real, or those of them that this rank routes; expert routing
     skips the rest; only where counts_real_tokens.
     """
-    # specs/sglang/backends/flashinfer.yaml:30
+    # specs/sglang/backends/flashinfer.yaml:40
     flashinfer_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:33
+    # specs/sglang/backends/flashinfer.yaml:43
     flashinfer_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:35
+    # specs/sglang/backends/flashinfer.yaml:45
     flashinfer_last_page_len: Tensor | None = None
     """[requests], int32: keys on its last page; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:37
+    # specs/sglang/backends/flashinfer.yaml:47
     flashinfer_second_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
     where has_flashinfer and has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:40
+    # specs/sglang/backends/flashinfer.yaml:50
     flashinfer_second_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer and
     has_second_wrapper.
@@ -2009,11 +2012,11 @@ class EagerDraftBatch(LoadedBatch):
     or whose source is absent, is None.
     """
 
-    # specs/sglang/backends/flashinfer.yaml:81
+    # specs/sglang/backends/flashinfer.yaml:91
     flashinfer_workspace: Tensor | None = None
-    """[flashinfer_workspace_bytes if enable_deterministic_inference else flashinfer_split_blocks
-    * flashinfer_block_bytes], uint8: what its kernels keep between their parts; only where
-    has_flashinfer.
+    """[flashinfer_workspace_bytes if enable_deterministic_inference else max(2 * multiprocessors
+    // key_heads * 128, flashinfer_single_rows) * flashinfer_row_bytes], uint8: what its
+    kernels keep between their parts; only where has_flashinfer.
     """
     # specs/sglang/backends/mla.yaml:72
     mla_workspace: Tensor | None = None
@@ -2079,21 +2082,21 @@ class EagerDraftBatch(LoadedBatch):
     """[1], int32: rows that are real, or those of them that this rank routes; expert routing
     skips the rest; only where counts_real_tokens.
     """
-    # specs/sglang/backends/flashinfer.yaml:30
+    # specs/sglang/backends/flashinfer.yaml:40
     flashinfer_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:33
+    # specs/sglang/backends/flashinfer.yaml:43
     flashinfer_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:35
+    # specs/sglang/backends/flashinfer.yaml:45
     flashinfer_last_page_len: Tensor | None = None
     """[requests], int32: keys on its last page; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:37
+    # specs/sglang/backends/flashinfer.yaml:47
     flashinfer_second_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
     where has_flashinfer and has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:40
+    # specs/sglang/backends/flashinfer.yaml:50
     flashinfer_second_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer and
     has_second_wrapper.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ullage_runtime.configuration import present
 from ullage_runtime.errors import ConfigurationError, ConfigurationProblem
-from ullage_runtime.integers import align_up, cdiv
+from ullage_runtime.integers import align_up, cdiv, next_in
 from ullage_runtime.version import require_generated_code_version
 
 from .config import Config, SpeculativeAlgorithm
@@ -49,14 +49,15 @@ class DecodeGraphTargetCapacities:
     Attained in capture by adaptive_draft_tokens@serving = max(speculative_adaptive_candidates),
     requests = max(captured).
     """
-    # specs/sglang/backends/flashinfer.yaml:87
+    # specs/sglang/backends/flashinfer.yaml:100
     flashinfer_graph_workspace_0: int
     """Bound by capture; proved: sound and tight.
 
     Formula: flashinfer_workspace_bytes if enable_deterministic_inference else
-    max(flashinfer_split_blocks, cdiv(max(captured) * (max(speculative_adaptive_candidates) if
-    adaptive else target_width) * (attention_heads // key_heads), 128) + max(captured) - 1) *
-    flashinfer_block_bytes.
+    max(flashinfer_single_rows, 2 * multiprocessors // key_heads * flashinfer_tile,
+    align_up(max(captured) * (max(speculative_adaptive_candidates) if adaptive else target_width) *
+    flashinfer_group, flashinfer_tile) + max(captured) * flashinfer_tile - flashinfer_tile) *
+    flashinfer_row_bytes.
 
     Attained in capture by adaptive_draft_tokens@serving = max(speculative_adaptive_candidates),
     requests = max(captured).
@@ -109,21 +110,22 @@ class DecodeGraphTargetCapacities:
             config.flashinfer_workspace_bytes
             if config.enable_deterministic_inference
             else max(
-                config.flashinfer_split_blocks,
-                cdiv(
+                config.flashinfer_single_rows,
+                2 * config.multiprocessors // config.key_heads * config.flashinfer_tile,
+                align_up(
                     max(present(config.captured))
                     * (
                         max(present(config.speculative_adaptive_candidates))
                         if config.adaptive
                         else config.target_width
                     )
-                    * (config.attention_heads // config.key_heads),
-                    128,
+                    * config.flashinfer_group,
+                    config.flashinfer_tile,
                 )
-                + max(present(config.captured))
-                - 1,
+                + max(present(config.captured)) * config.flashinfer_tile
+                - config.flashinfer_tile,
             )
-            * config.flashinfer_block_bytes
+            * config.flashinfer_row_bytes
         )
         custom_mask_0 = max(
             present(config.captured)
@@ -166,17 +168,25 @@ class DflashGraphDraftCapacities:
     Attained in capture_block by adaptive_draft_tokens@serving =
     max(speculative_adaptive_candidates), requests = max(captured).
     """
-    # specs/sglang/backends/flashinfer.yaml:87
+    # specs/sglang/backends/flashinfer.yaml:100
     flashinfer_graph_workspace_0: int
-    """Bound by capture_block; proved: sound and tight.
+    """Bound by capture_block, dflash_draft; proved: sound and tight.
 
-    Formula: flashinfer_workspace_bytes if enable_deterministic_inference else
-    max(flashinfer_split_blocks, cdiv(max(captured) * (max(speculative_adaptive_candidates) if
-    adaptive else target_width) * (attention_heads // key_heads), 128) + max(captured) - 1) *
-    flashinfer_block_bytes.
+    Formula: max(flashinfer_workspace_bytes if enable_deterministic_inference else
+    (align_up(max(captured) * (max(speculative_adaptive_candidates) if adaptive else target_width) *
+    flashinfer_group, flashinfer_tile) + max(captured) * flashinfer_tile - flashinfer_tile) *
+    flashinfer_row_bytes, flashinfer_workspace_bytes if enable_deterministic_inference else
+    max(flashinfer_single_rows, 2 * multiprocessors // key_heads * flashinfer_tile,
+    align_up(next_in(min(max_running_requests, max(captured)), captured) *
+    (max(speculative_adaptive_candidates) if adaptive else target_width) * flashinfer_group,
+    flashinfer_tile) + next_in(min(max_running_requests, max(captured)), captured) * flashinfer_tile
+    - flashinfer_tile) * flashinfer_row_bytes).
 
     Attained in capture_block by adaptive_draft_tokens@serving =
     max(speculative_adaptive_candidates), requests = max(captured).
+
+    Attained in dflash_draft by adaptive_draft_tokens@serving =
+    max(speculative_adaptive_candidates), requests = min(max_running_requests, max(captured)).
     """
     # specs/sglang/slots.yaml:80
     custom_mask_0: int
@@ -276,25 +286,51 @@ class DflashGraphDraftCapacities:
             if config.adaptive
             else config.target_width
         )
-        flashinfer_graph_workspace_0 = (
+        flashinfer_graph_workspace_0 = max(
             config.flashinfer_workspace_bytes
             if config.enable_deterministic_inference
-            else max(
-                config.flashinfer_split_blocks,
-                cdiv(
+            else (
+                align_up(
                     max(present(config.captured))
                     * (
                         max(present(config.speculative_adaptive_candidates))
                         if config.adaptive
                         else config.target_width
                     )
-                    * (config.attention_heads // config.key_heads),
-                    128,
+                    * config.flashinfer_group,
+                    config.flashinfer_tile,
                 )
-                + max(present(config.captured))
-                - 1,
+                + max(present(config.captured)) * config.flashinfer_tile
+                - config.flashinfer_tile
             )
-            * config.flashinfer_block_bytes
+            * config.flashinfer_row_bytes,
+            # dflash_draft, specs/sglang/modes/dflash_draft.yaml:1
+            config.flashinfer_workspace_bytes
+            if config.enable_deterministic_inference
+            else max(
+                config.flashinfer_single_rows,
+                2 * config.multiprocessors // config.key_heads * config.flashinfer_tile,
+                align_up(
+                    next_in(
+                        min(config.max_running_requests, max(present(config.captured))),
+                        present(config.captured),
+                    )
+                    * (
+                        max(present(config.speculative_adaptive_candidates))
+                        if config.adaptive
+                        else config.target_width
+                    )
+                    * config.flashinfer_group,
+                    config.flashinfer_tile,
+                )
+                + next_in(
+                    min(config.max_running_requests, max(present(config.captured))),
+                    present(config.captured),
+                )
+                * config.flashinfer_tile
+                - config.flashinfer_tile,
+            )
+            * config.flashinfer_row_bytes,
         )
         custom_mask_0 = max(
             present(config.captured)
@@ -398,13 +434,14 @@ class DraftExtendGraphDraftCapacities:
 
     Attained in capture_draft_extend by requests = max(captured_drafts).
     """
-    # specs/sglang/backends/flashinfer.yaml:87
+    # specs/sglang/backends/flashinfer.yaml:100
     flashinfer_graph_workspace_0: int
     """Bound by capture_draft_extend; proved: sound and tight.
 
     Formula: flashinfer_workspace_bytes if enable_deterministic_inference else
-    max(flashinfer_split_blocks, cdiv(max(captured_drafts) * draft_extend_width * (attention_heads
-    // key_heads), 128) + max(captured_drafts) - 1) * flashinfer_block_bytes.
+    max(flashinfer_single_rows, 2 * multiprocessors // key_heads * flashinfer_tile,
+    align_up(max(captured_drafts) * draft_extend_width * flashinfer_group, flashinfer_tile) +
+    max(captured_drafts) * flashinfer_tile - flashinfer_tile) * flashinfer_row_bytes.
 
     Attained in capture_draft_extend by requests = max(captured_drafts).
     """
@@ -433,17 +470,18 @@ class DraftExtendGraphDraftCapacities:
             config.flashinfer_workspace_bytes
             if config.enable_deterministic_inference
             else max(
-                config.flashinfer_split_blocks,
-                cdiv(
+                config.flashinfer_single_rows,
+                2 * config.multiprocessors // config.key_heads * config.flashinfer_tile,
+                align_up(
                     max(present(config.captured_drafts))
                     * present(config.draft_extend_width)
-                    * (config.attention_heads // config.key_heads),
-                    128,
+                    * config.flashinfer_group,
+                    config.flashinfer_tile,
                 )
-                + max(present(config.captured_drafts))
-                - 1,
+                + max(present(config.captured_drafts)) * config.flashinfer_tile
+                - config.flashinfer_tile,
             )
-            * config.flashinfer_block_bytes
+            * config.flashinfer_row_bytes
         )
         return cls(
             requests=requests,
@@ -473,13 +511,14 @@ class DraftGraphDraftCapacities:
 
     Attained in capture_draft by requests = max(captured_drafts).
     """
-    # specs/sglang/backends/flashinfer.yaml:87
-    flashinfer_graph_workspace_0: int
+    # specs/sglang/backends/flashinfer.yaml:111
+    flashinfer_draft_workspace_0: int
     """Bound by capture_draft; proved: sound and tight.
 
     Formula: flashinfer_workspace_bytes if enable_deterministic_inference else
-    max(flashinfer_split_blocks, cdiv(max(captured_drafts) * speculative_eagle_topk *
-    (attention_heads // key_heads), 128) + max(captured_drafts) - 1) * flashinfer_block_bytes.
+    max(flashinfer_single_rows, align_up(max(captured_drafts) * speculative_eagle_topk *
+    flashinfer_group, flashinfer_single_tile) + max(captured_drafts) * speculative_eagle_topk *
+    flashinfer_single_tile - flashinfer_single_tile) * flashinfer_row_bytes.
 
     Attained in capture_draft by requests = max(captured_drafts).
     """
@@ -504,26 +543,28 @@ class DraftGraphDraftCapacities:
             )
         requests = max(present(config.captured_drafts))
         tokens = max(present(config.captured_drafts)) * present(config.speculative_eagle_topk)
-        flashinfer_graph_workspace_0 = (
+        flashinfer_draft_workspace_0 = (
             config.flashinfer_workspace_bytes
             if config.enable_deterministic_inference
             else max(
-                config.flashinfer_split_blocks,
-                cdiv(
+                config.flashinfer_single_rows,
+                align_up(
                     max(present(config.captured_drafts))
                     * present(config.speculative_eagle_topk)
-                    * (config.attention_heads // config.key_heads),
-                    128,
+                    * config.flashinfer_group,
+                    config.flashinfer_single_tile,
                 )
                 + max(present(config.captured_drafts))
-                - 1,
+                * present(config.speculative_eagle_topk)
+                * config.flashinfer_single_tile
+                - config.flashinfer_single_tile,
             )
-            * config.flashinfer_block_bytes
+            * config.flashinfer_row_bytes
         )
         return cls(
             requests=requests,
             tokens=tokens,
-            flashinfer_graph_workspace_0=flashinfer_graph_workspace_0,
+            flashinfer_draft_workspace_0=flashinfer_draft_workspace_0,
         )
 
 

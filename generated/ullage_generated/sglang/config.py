@@ -1915,7 +1915,7 @@ class Config:
                     "attention_heads": self.attention_heads,
                     "key_heads": self.key_heads,
                 },
-                "specs/sglang/backends/flashinfer.yaml:20",
+                "specs/sglang/backends/flashinfer.yaml:30",
             )
         if problems.passed("speculative_algorithm", "speculative_eagle_topk", "attention_backend"):
             problems.constraint(
@@ -2310,7 +2310,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "attention_backend": self.attention_backend,
                     },
-                    "specs/sglang/backends/flashinfer.yaml:30",
+                    "specs/sglang/backends/flashinfer.yaml:40",
                 )
             )
         if problems.passed(
@@ -2362,7 +2362,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "attention_backend": self.attention_backend,
                     },
-                    "specs/sglang/backends/flashinfer.yaml:30",
+                    "specs/sglang/backends/flashinfer.yaml:40",
                 )
             )
         if problems.passed(
@@ -2420,7 +2420,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "attention_backend": self.attention_backend,
                     },
-                    "specs/sglang/backends/flashinfer.yaml:30",
+                    "specs/sglang/backends/flashinfer.yaml:40",
                 )
             )
         if problems.passed(
@@ -2468,7 +2468,7 @@ class Config:
                         "request_pool_size": self.request_pool_size,
                         "attention_backend": self.attention_backend,
                     },
-                    "specs/sglang/backends/flashinfer.yaml:30",
+                    "specs/sglang/backends/flashinfer.yaml:40",
                 )
             )
         if problems.passed(
@@ -2536,7 +2536,7 @@ class Config:
                         "request_pool_size": self.request_pool_size,
                         "attention_backend": self.attention_backend,
                     },
-                    "specs/sglang/backends/flashinfer.yaml:30",
+                    "specs/sglang/backends/flashinfer.yaml:40",
                 )
             )
         problems.raise_if_any()
@@ -2713,23 +2713,46 @@ class Config:
         """Keys of as many requests as there is room for."""
         return self.graph_rows * self.sequence_limit
 
-    # specs/sglang/backends/flashinfer.yaml:11
+    # specs/sglang/backends/flashinfer.yaml:13
+    @cached_property
+    def flashinfer_group(self) -> int:
+        """Query heads of a key head."""
+        return self.attention_heads // self.key_heads
+
+    # specs/sglang/backends/flashinfer.yaml:16
+    @cached_property
+    def flashinfer_single_tile(self) -> int:
+        """Packed queries of a block where each request has one query."""
+        return 16 if self.flashinfer_group <= 16 else 64 if self.flashinfer_group <= 64 else 128
+
+    # specs/sglang/engine.yaml:336
+    @cached_property
+    def dllm(self) -> bool:
+        """`dllm_block_size > 0`."""
+        return self.dllm_block_size > 0
+
+    # specs/sglang/backends/flashinfer.yaml:19
     @cached_property
     def flashinfer_tile(self) -> int:
-        """Packed queries of a block at most."""
-        return 128
+        """Packed queries of a block in graphs of the target, at most."""
+        return 128 if self.speculative or self.dllm else self.flashinfer_single_tile
 
-    # specs/sglang/backends/flashinfer.yaml:12
+    # specs/sglang/backends/flashinfer.yaml:22
     @cached_property
-    def flashinfer_split_blocks(self) -> int:
-        """Blocks of a key head among which keys are split."""
-        return 2 * self.multiprocessors // self.key_heads
+    def flashinfer_single_rows(self) -> int:
+        """Packed queries of the blocks among which keys are split, where each request has one
+        query.
+        """
+        return max(
+            2 * self.multiprocessors // self.key_heads * self.flashinfer_single_tile,
+            16 * self.multiprocessors // self.key_heads,
+        )
 
-    # specs/sglang/backends/flashinfer.yaml:15
+    # specs/sglang/backends/flashinfer.yaml:25
     @cached_property
-    def flashinfer_block_bytes(self) -> int:
-        """What one block leaves to be merged."""
-        return self.attention_heads * 128 * (self.value_head_size + 1) * 4
+    def flashinfer_row_bytes(self) -> int:
+        """What is left of one packed query to be merged."""
+        return self.attention_heads * (self.value_head_size + 1) * 4
 
     # specs/sglang/backends/mla.yaml:3
     @cached_property
@@ -2795,12 +2818,6 @@ class Config:
     def context_pages(self) -> int:
         """Pages of the longest sequence."""
         return cdiv(self.context_length, self.page_size)
-
-    # specs/sglang/engine.yaml:336
-    @cached_property
-    def dllm(self) -> bool:
-        """`dllm_block_size > 0`."""
-        return self.dllm_block_size > 0
 
     # specs/sglang/engine.yaml:352
     @cached_property

@@ -1807,31 +1807,32 @@ class DecodeGraphTargetRunner:
                         config.flashinfer_workspace_bytes
                         if config.enable_deterministic_inference
                         else max(
-                            config.flashinfer_split_blocks,
-                            cdiv(
-                                extents.rows.tokens * (config.attention_heads // config.key_heads),
-                                128,
+                            config.flashinfer_single_rows,
+                            2 * config.multiprocessors // config.key_heads * config.flashinfer_tile,
+                            align_up(
+                                extents.rows.tokens * config.flashinfer_group,
+                                config.flashinfer_tile,
                             )
-                            + (extents.rows.requests - 1),
+                            + (extents.rows.requests - 1) * config.flashinfer_tile,
                         )
-                        * config.flashinfer_block_bytes,
+                        * config.flashinfer_row_bytes,
                     ),
                     (
                         config.flashinfer_workspace_bytes
                         if config.enable_deterministic_inference
                         else max(
-                            config.flashinfer_split_blocks,
-                            cdiv(
-                                extents.padded.tokens
-                                * (config.attention_heads // config.key_heads),
-                                128,
+                            config.flashinfer_single_rows,
+                            2 * config.multiprocessors // config.key_heads * config.flashinfer_tile,
+                            align_up(
+                                extents.padded.tokens * config.flashinfer_group,
+                                config.flashinfer_tile,
                             )
-                            + (extents.padded.requests - 1),
+                            + (extents.padded.requests - 1) * config.flashinfer_tile,
                         )
-                        * config.flashinfer_block_bytes,
+                        * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:87
+                # specs/sglang/backends/flashinfer.yaml:100
                 Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
             ),
             SlotGroup(
@@ -1881,7 +1882,7 @@ class DecodeGraphTargetRunner:
                 ),
                 # specs/sglang/backends/dsa.yaml:18
                 Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
-                # specs/sglang/backends/flashinfer.yaml:55
+                # specs/sglang/backends/flashinfer.yaml:65
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
                 # specs/sglang/backends/triton.yaml:35
                 Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
@@ -1971,7 +1972,7 @@ class DecodeGraphTargetRunner:
                     source="bootstrap_rooms",
                     fill=-1,
                 ),
-                # specs/sglang/backends/flashinfer.yaml:35
+                # specs/sglang/backends/flashinfer.yaml:45
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
                 # specs/sglang/backends/hybrid_linear.yaml:8
                 Slot("linear_state_indices", registry.linear_state_indices),
@@ -2089,15 +2090,15 @@ class DecodeGraphTargetRunner:
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
                 # specs/sglang/backends/dsa.yaml:20
                 Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
-                # specs/sglang/backends/flashinfer.yaml:30
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
-                # specs/sglang/backends/flashinfer.yaml:33
-                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:37
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:47
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:50
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:59
+                # specs/sglang/backends/flashinfer.yaml:69
                 Slot("flashinfer_mask_indptr", registry.flashinfer_mask_indptr),
                 # specs/sglang/backends/hybrid_linear.yaml:11
                 Slot("linear_query_start", registry.linear_query_start),
@@ -2135,9 +2136,9 @@ class DecodeGraphTargetRunner:
                     (extents.rows.requests, config.sequence_limit),
                     (extents.padded.requests, config.sequence_limit),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:49
+                # specs/sglang/backends/flashinfer.yaml:59
                 Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
-                # specs/sglang/backends/flashinfer.yaml:52
+                # specs/sglang/backends/flashinfer.yaml:62
                 Slot("flashinfer_second_kv_indices", registry.flashinfer_second_kv_indices),
                 # specs/sglang/backends/mla.yaml:30
                 Slot("mla_kv_indices", registry.mla_kv_indices),
@@ -2149,7 +2150,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.context_length),
                     (extents.padded.tokens, config.context_length),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:62
+                # specs/sglang/backends/flashinfer.yaml:72
                 Slot("flashinfer_custom_mask", registry.flashinfer_custom_mask),
             ),
             SlotGroup(
@@ -2848,31 +2849,32 @@ class DecodeGraphTargetRunner:
                         config.flashinfer_workspace_bytes
                         if config.enable_deterministic_inference
                         else max(
-                            config.flashinfer_split_blocks,
-                            cdiv(
-                                extents.rows.tokens * (config.attention_heads // config.key_heads),
-                                128,
+                            config.flashinfer_single_rows,
+                            2 * config.multiprocessors // config.key_heads * config.flashinfer_tile,
+                            align_up(
+                                extents.rows.tokens * config.flashinfer_group,
+                                config.flashinfer_tile,
                             )
-                            + (extents.rows.requests - 1),
+                            + (extents.rows.requests - 1) * config.flashinfer_tile,
                         )
-                        * config.flashinfer_block_bytes,
+                        * config.flashinfer_row_bytes,
                     ),
                     (
                         config.flashinfer_workspace_bytes
                         if config.enable_deterministic_inference
                         else max(
-                            config.flashinfer_split_blocks,
-                            cdiv(
-                                extents.padded.tokens
-                                * (config.attention_heads // config.key_heads),
-                                128,
+                            config.flashinfer_single_rows,
+                            2 * config.multiprocessors // config.key_heads * config.flashinfer_tile,
+                            align_up(
+                                extents.padded.tokens * config.flashinfer_group,
+                                config.flashinfer_tile,
                             )
-                            + (extents.padded.requests - 1),
+                            + (extents.padded.requests - 1) * config.flashinfer_tile,
                         )
-                        * config.flashinfer_block_bytes,
+                        * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:87
+                # specs/sglang/backends/flashinfer.yaml:100
                 Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
             ),
             SlotGroup(
@@ -2923,7 +2925,7 @@ class DecodeGraphTargetRunner:
                 ),
                 # specs/sglang/backends/dsa.yaml:18
                 Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
-                # specs/sglang/backends/flashinfer.yaml:55
+                # specs/sglang/backends/flashinfer.yaml:65
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
                 # specs/sglang/backends/page_tables.yaml:52
                 Slot("tree_cache_seqlens", registry.tree_cache_seqlens),
@@ -3015,7 +3017,7 @@ class DecodeGraphTargetRunner:
                     source="bootstrap_rooms",
                     fill=-1,
                 ),
-                # specs/sglang/backends/flashinfer.yaml:35
+                # specs/sglang/backends/flashinfer.yaml:45
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
                 # specs/sglang/backends/hybrid_linear.yaml:8
                 Slot("linear_state_indices", registry.linear_state_indices),
@@ -3155,15 +3157,15 @@ class DecodeGraphTargetRunner:
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
                 # specs/sglang/backends/dsa.yaml:20
                 Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
-                # specs/sglang/backends/flashinfer.yaml:30
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
-                # specs/sglang/backends/flashinfer.yaml:33
-                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:37
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:47
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:50
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:59
+                # specs/sglang/backends/flashinfer.yaml:69
                 Slot("flashinfer_mask_indptr", registry.flashinfer_mask_indptr),
                 # specs/sglang/backends/hybrid_linear.yaml:11
                 Slot("linear_query_start", registry.linear_query_start),
@@ -3201,9 +3203,9 @@ class DecodeGraphTargetRunner:
                     (extents.rows.requests, config.sequence_limit),
                     (extents.padded.requests, config.sequence_limit),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:49
+                # specs/sglang/backends/flashinfer.yaml:59
                 Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
-                # specs/sglang/backends/flashinfer.yaml:52
+                # specs/sglang/backends/flashinfer.yaml:62
                 Slot("flashinfer_second_kv_indices", registry.flashinfer_second_kv_indices),
                 # specs/sglang/backends/mla.yaml:30
                 Slot("mla_kv_indices", registry.mla_kv_indices),
@@ -3215,7 +3217,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.context_length),
                     (extents.padded.tokens, config.context_length),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:62
+                # specs/sglang/backends/flashinfer.yaml:72
                 Slot("flashinfer_custom_mask", registry.flashinfer_custom_mask),
             ),
             SlotGroup(
@@ -3926,31 +3928,32 @@ class DecodeGraphTargetRunner:
                         config.flashinfer_workspace_bytes
                         if config.enable_deterministic_inference
                         else max(
-                            config.flashinfer_split_blocks,
-                            cdiv(
-                                extents.rows.tokens * (config.attention_heads // config.key_heads),
-                                128,
+                            config.flashinfer_single_rows,
+                            2 * config.multiprocessors // config.key_heads * config.flashinfer_tile,
+                            align_up(
+                                extents.rows.tokens * config.flashinfer_group,
+                                config.flashinfer_tile,
                             )
-                            + (extents.rows.requests - 1),
+                            + (extents.rows.requests - 1) * config.flashinfer_tile,
                         )
-                        * config.flashinfer_block_bytes,
+                        * config.flashinfer_row_bytes,
                     ),
                     (
                         config.flashinfer_workspace_bytes
                         if config.enable_deterministic_inference
                         else max(
-                            config.flashinfer_split_blocks,
-                            cdiv(
-                                extents.padded.tokens
-                                * (config.attention_heads // config.key_heads),
-                                128,
+                            config.flashinfer_single_rows,
+                            2 * config.multiprocessors // config.key_heads * config.flashinfer_tile,
+                            align_up(
+                                extents.padded.tokens * config.flashinfer_group,
+                                config.flashinfer_tile,
                             )
-                            + (extents.padded.requests - 1),
+                            + (extents.padded.requests - 1) * config.flashinfer_tile,
                         )
-                        * config.flashinfer_block_bytes,
+                        * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:87
+                # specs/sglang/backends/flashinfer.yaml:100
                 Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
             ),
             SlotGroup(
@@ -3992,7 +3995,7 @@ class DecodeGraphTargetRunner:
                 ),
                 # specs/sglang/backends/dsa.yaml:18
                 Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
-                # specs/sglang/backends/flashinfer.yaml:55
+                # specs/sglang/backends/flashinfer.yaml:65
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
                 # specs/sglang/backends/triton.yaml:35
                 Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
@@ -4082,7 +4085,7 @@ class DecodeGraphTargetRunner:
                     source="bootstrap_rooms",
                     fill=-1,
                 ),
-                # specs/sglang/backends/flashinfer.yaml:35
+                # specs/sglang/backends/flashinfer.yaml:45
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
                 # specs/sglang/backends/hybrid_linear.yaml:8
                 Slot("linear_state_indices", registry.linear_state_indices),
@@ -4200,15 +4203,15 @@ class DecodeGraphTargetRunner:
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
                 # specs/sglang/backends/dsa.yaml:20
                 Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
-                # specs/sglang/backends/flashinfer.yaml:30
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
-                # specs/sglang/backends/flashinfer.yaml:33
-                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:37
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:47
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:50
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:59
+                # specs/sglang/backends/flashinfer.yaml:69
                 Slot("flashinfer_mask_indptr", registry.flashinfer_mask_indptr),
                 # specs/sglang/backends/hybrid_linear.yaml:11
                 Slot("linear_query_start", registry.linear_query_start),
@@ -4246,9 +4249,9 @@ class DecodeGraphTargetRunner:
                     (extents.rows.requests, config.sequence_limit),
                     (extents.padded.requests, config.sequence_limit),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:49
+                # specs/sglang/backends/flashinfer.yaml:59
                 Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
-                # specs/sglang/backends/flashinfer.yaml:52
+                # specs/sglang/backends/flashinfer.yaml:62
                 Slot("flashinfer_second_kv_indices", registry.flashinfer_second_kv_indices),
                 # specs/sglang/backends/mla.yaml:30
                 Slot("mla_kv_indices", registry.mla_kv_indices),
@@ -4260,7 +4263,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.context_length),
                     (extents.padded.tokens, config.context_length),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:62
+                # specs/sglang/backends/flashinfer.yaml:72
                 Slot("flashinfer_custom_mask", registry.flashinfer_custom_mask),
             ),
             SlotGroup(
@@ -4939,31 +4942,32 @@ class DecodeGraphTargetRunner:
                         config.flashinfer_workspace_bytes
                         if config.enable_deterministic_inference
                         else max(
-                            config.flashinfer_split_blocks,
-                            cdiv(
-                                extents.rows.tokens * (config.attention_heads // config.key_heads),
-                                128,
+                            config.flashinfer_single_rows,
+                            2 * config.multiprocessors // config.key_heads * config.flashinfer_tile,
+                            align_up(
+                                extents.rows.tokens * config.flashinfer_group,
+                                config.flashinfer_tile,
                             )
-                            + (extents.rows.requests - 1),
+                            + (extents.rows.requests - 1) * config.flashinfer_tile,
                         )
-                        * config.flashinfer_block_bytes,
+                        * config.flashinfer_row_bytes,
                     ),
                     (
                         config.flashinfer_workspace_bytes
                         if config.enable_deterministic_inference
                         else max(
-                            config.flashinfer_split_blocks,
-                            cdiv(
-                                extents.padded.tokens
-                                * (config.attention_heads // config.key_heads),
-                                128,
+                            config.flashinfer_single_rows,
+                            2 * config.multiprocessors // config.key_heads * config.flashinfer_tile,
+                            align_up(
+                                extents.padded.tokens * config.flashinfer_group,
+                                config.flashinfer_tile,
                             )
-                            + (extents.padded.requests - 1),
+                            + (extents.padded.requests - 1) * config.flashinfer_tile,
                         )
-                        * config.flashinfer_block_bytes,
+                        * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:87
+                # specs/sglang/backends/flashinfer.yaml:100
                 Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
             ),
             SlotGroup(
@@ -5006,7 +5010,7 @@ class DecodeGraphTargetRunner:
                 ),
                 # specs/sglang/backends/dsa.yaml:18
                 Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
-                # specs/sglang/backends/flashinfer.yaml:55
+                # specs/sglang/backends/flashinfer.yaml:65
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
                 # specs/sglang/backends/triton.yaml:35
                 Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
@@ -5096,7 +5100,7 @@ class DecodeGraphTargetRunner:
                     source="bootstrap_rooms",
                     fill=-1,
                 ),
-                # specs/sglang/backends/flashinfer.yaml:35
+                # specs/sglang/backends/flashinfer.yaml:45
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
                 # specs/sglang/backends/hybrid_linear.yaml:8
                 Slot("linear_state_indices", registry.linear_state_indices),
@@ -5214,15 +5218,15 @@ class DecodeGraphTargetRunner:
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
                 # specs/sglang/backends/dsa.yaml:20
                 Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
-                # specs/sglang/backends/flashinfer.yaml:30
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
-                # specs/sglang/backends/flashinfer.yaml:33
-                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:37
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:47
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:50
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:59
+                # specs/sglang/backends/flashinfer.yaml:69
                 Slot("flashinfer_mask_indptr", registry.flashinfer_mask_indptr),
                 # specs/sglang/backends/hybrid_linear.yaml:11
                 Slot("linear_query_start", registry.linear_query_start),
@@ -5260,9 +5264,9 @@ class DecodeGraphTargetRunner:
                     (extents.rows.requests, config.sequence_limit),
                     (extents.padded.requests, config.sequence_limit),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:49
+                # specs/sglang/backends/flashinfer.yaml:59
                 Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
-                # specs/sglang/backends/flashinfer.yaml:52
+                # specs/sglang/backends/flashinfer.yaml:62
                 Slot("flashinfer_second_kv_indices", registry.flashinfer_second_kv_indices),
                 # specs/sglang/backends/mla.yaml:30
                 Slot("mla_kv_indices", registry.mla_kv_indices),
@@ -5274,7 +5278,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.context_length),
                     (extents.padded.tokens, config.context_length),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:62
+                # specs/sglang/backends/flashinfer.yaml:72
                 Slot("flashinfer_custom_mask", registry.flashinfer_custom_mask),
             ),
             SlotGroup(
@@ -5957,31 +5961,32 @@ class DecodeGraphTargetRunner:
                         config.flashinfer_workspace_bytes
                         if config.enable_deterministic_inference
                         else max(
-                            config.flashinfer_split_blocks,
-                            cdiv(
-                                extents.rows.tokens * (config.attention_heads // config.key_heads),
-                                128,
+                            config.flashinfer_single_rows,
+                            2 * config.multiprocessors // config.key_heads * config.flashinfer_tile,
+                            align_up(
+                                extents.rows.tokens * config.flashinfer_group,
+                                config.flashinfer_tile,
                             )
-                            + (extents.rows.requests - 1),
+                            + (extents.rows.requests - 1) * config.flashinfer_tile,
                         )
-                        * config.flashinfer_block_bytes,
+                        * config.flashinfer_row_bytes,
                     ),
                     (
                         config.flashinfer_workspace_bytes
                         if config.enable_deterministic_inference
                         else max(
-                            config.flashinfer_split_blocks,
-                            cdiv(
-                                extents.padded.tokens
-                                * (config.attention_heads // config.key_heads),
-                                128,
+                            config.flashinfer_single_rows,
+                            2 * config.multiprocessors // config.key_heads * config.flashinfer_tile,
+                            align_up(
+                                extents.padded.tokens * config.flashinfer_group,
+                                config.flashinfer_tile,
                             )
-                            + (extents.padded.requests - 1),
+                            + (extents.padded.requests - 1) * config.flashinfer_tile,
                         )
-                        * config.flashinfer_block_bytes,
+                        * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:87
+                # specs/sglang/backends/flashinfer.yaml:100
                 Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
             ),
             SlotGroup(
@@ -6024,7 +6029,7 @@ class DecodeGraphTargetRunner:
                 ),
                 # specs/sglang/backends/dsa.yaml:18
                 Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
-                # specs/sglang/backends/flashinfer.yaml:55
+                # specs/sglang/backends/flashinfer.yaml:65
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
                 # specs/sglang/backends/triton.yaml:35
                 Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
@@ -6114,7 +6119,7 @@ class DecodeGraphTargetRunner:
                     source="bootstrap_rooms",
                     fill=-1,
                 ),
-                # specs/sglang/backends/flashinfer.yaml:35
+                # specs/sglang/backends/flashinfer.yaml:45
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
                 # specs/sglang/backends/hybrid_linear.yaml:8
                 Slot("linear_state_indices", registry.linear_state_indices),
@@ -6240,15 +6245,15 @@ class DecodeGraphTargetRunner:
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
                 # specs/sglang/backends/dsa.yaml:20
                 Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
-                # specs/sglang/backends/flashinfer.yaml:30
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
-                # specs/sglang/backends/flashinfer.yaml:33
-                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:37
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:47
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:50
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:59
+                # specs/sglang/backends/flashinfer.yaml:69
                 Slot("flashinfer_mask_indptr", registry.flashinfer_mask_indptr),
                 # specs/sglang/backends/hybrid_linear.yaml:11
                 Slot("linear_query_start", registry.linear_query_start),
@@ -6286,9 +6291,9 @@ class DecodeGraphTargetRunner:
                     (extents.rows.requests, config.sequence_limit),
                     (extents.padded.requests, config.sequence_limit),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:49
+                # specs/sglang/backends/flashinfer.yaml:59
                 Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
-                # specs/sglang/backends/flashinfer.yaml:52
+                # specs/sglang/backends/flashinfer.yaml:62
                 Slot("flashinfer_second_kv_indices", registry.flashinfer_second_kv_indices),
                 # specs/sglang/backends/mla.yaml:30
                 Slot("mla_kv_indices", registry.mla_kv_indices),
@@ -6300,7 +6305,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.context_length),
                     (extents.padded.tokens, config.context_length),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:62
+                # specs/sglang/backends/flashinfer.yaml:72
                 Slot("flashinfer_custom_mask", registry.flashinfer_custom_mask),
             ),
             SlotGroup(
@@ -6983,31 +6988,32 @@ class DecodeGraphTargetRunner:
                         config.flashinfer_workspace_bytes
                         if config.enable_deterministic_inference
                         else max(
-                            config.flashinfer_split_blocks,
-                            cdiv(
-                                extents.rows.tokens * (config.attention_heads // config.key_heads),
-                                128,
+                            config.flashinfer_single_rows,
+                            2 * config.multiprocessors // config.key_heads * config.flashinfer_tile,
+                            align_up(
+                                extents.rows.tokens * config.flashinfer_group,
+                                config.flashinfer_tile,
                             )
-                            + (extents.rows.requests - 1),
+                            + (extents.rows.requests - 1) * config.flashinfer_tile,
                         )
-                        * config.flashinfer_block_bytes,
+                        * config.flashinfer_row_bytes,
                     ),
                     (
                         config.flashinfer_workspace_bytes
                         if config.enable_deterministic_inference
                         else max(
-                            config.flashinfer_split_blocks,
-                            cdiv(
-                                extents.padded.tokens
-                                * (config.attention_heads // config.key_heads),
-                                128,
+                            config.flashinfer_single_rows,
+                            2 * config.multiprocessors // config.key_heads * config.flashinfer_tile,
+                            align_up(
+                                extents.padded.tokens * config.flashinfer_group,
+                                config.flashinfer_tile,
                             )
-                            + (extents.padded.requests - 1),
+                            + (extents.padded.requests - 1) * config.flashinfer_tile,
                         )
-                        * config.flashinfer_block_bytes,
+                        * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:87
+                # specs/sglang/backends/flashinfer.yaml:100
                 Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
             ),
             SlotGroup(
@@ -7057,7 +7063,7 @@ class DecodeGraphTargetRunner:
                 ),
                 # specs/sglang/backends/dsa.yaml:18
                 Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
-                # specs/sglang/backends/flashinfer.yaml:55
+                # specs/sglang/backends/flashinfer.yaml:65
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
                 # specs/sglang/backends/page_tables.yaml:52
                 Slot("tree_cache_seqlens", registry.tree_cache_seqlens),
@@ -7149,7 +7155,7 @@ class DecodeGraphTargetRunner:
                     source="bootstrap_rooms",
                     fill=-1,
                 ),
-                # specs/sglang/backends/flashinfer.yaml:35
+                # specs/sglang/backends/flashinfer.yaml:45
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
                 # specs/sglang/backends/hybrid_linear.yaml:8
                 Slot("linear_state_indices", registry.linear_state_indices),
@@ -7275,15 +7281,15 @@ class DecodeGraphTargetRunner:
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
                 # specs/sglang/backends/dsa.yaml:20
                 Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
-                # specs/sglang/backends/flashinfer.yaml:30
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
-                # specs/sglang/backends/flashinfer.yaml:33
-                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:37
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:47
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:50
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:59
+                # specs/sglang/backends/flashinfer.yaml:69
                 Slot("flashinfer_mask_indptr", registry.flashinfer_mask_indptr),
                 # specs/sglang/backends/hybrid_linear.yaml:11
                 Slot("linear_query_start", registry.linear_query_start),
@@ -7321,9 +7327,9 @@ class DecodeGraphTargetRunner:
                     (extents.rows.requests, config.sequence_limit),
                     (extents.padded.requests, config.sequence_limit),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:49
+                # specs/sglang/backends/flashinfer.yaml:59
                 Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
-                # specs/sglang/backends/flashinfer.yaml:52
+                # specs/sglang/backends/flashinfer.yaml:62
                 Slot("flashinfer_second_kv_indices", registry.flashinfer_second_kv_indices),
                 # specs/sglang/backends/mla.yaml:30
                 Slot("mla_kv_indices", registry.mla_kv_indices),
@@ -7335,7 +7341,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.context_length),
                     (extents.padded.tokens, config.context_length),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:62
+                # specs/sglang/backends/flashinfer.yaml:72
                 Slot("flashinfer_custom_mask", registry.flashinfer_custom_mask),
             ),
             SlotGroup(

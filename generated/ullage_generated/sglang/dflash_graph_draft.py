@@ -710,31 +710,32 @@ class DflashGraphDraftRunner:
                         config.flashinfer_workspace_bytes
                         if config.enable_deterministic_inference
                         else max(
-                            config.flashinfer_split_blocks,
-                            cdiv(
-                                extents.rows.tokens * (config.attention_heads // config.key_heads),
-                                128,
+                            config.flashinfer_single_rows,
+                            2 * config.multiprocessors // config.key_heads * config.flashinfer_tile,
+                            align_up(
+                                extents.rows.tokens * config.flashinfer_group,
+                                config.flashinfer_tile,
                             )
-                            + (extents.rows.requests - 1),
+                            + (extents.rows.requests - 1) * config.flashinfer_tile,
                         )
-                        * config.flashinfer_block_bytes,
+                        * config.flashinfer_row_bytes,
                     ),
                     (
                         config.flashinfer_workspace_bytes
                         if config.enable_deterministic_inference
                         else max(
-                            config.flashinfer_split_blocks,
-                            cdiv(
-                                extents.padded.tokens
-                                * (config.attention_heads // config.key_heads),
-                                128,
+                            config.flashinfer_single_rows,
+                            2 * config.multiprocessors // config.key_heads * config.flashinfer_tile,
+                            align_up(
+                                extents.padded.tokens * config.flashinfer_group,
+                                config.flashinfer_tile,
                             )
-                            + (extents.padded.requests - 1),
+                            + (extents.padded.requests - 1) * config.flashinfer_tile,
                         )
-                        * config.flashinfer_block_bytes,
+                        * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:87
+                # specs/sglang/backends/flashinfer.yaml:100
                 Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
             ),
             SlotGroup(
@@ -759,7 +760,7 @@ class DflashGraphDraftRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/backends/flashinfer.yaml:55
+                # specs/sglang/backends/flashinfer.yaml:65
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
                 # specs/sglang/backends/triton.yaml:35
                 Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
@@ -804,7 +805,7 @@ class DflashGraphDraftRunner:
                     source="bootstrap_rooms",
                     fill=-1,
                 ),
-                # specs/sglang/backends/flashinfer.yaml:35
+                # specs/sglang/backends/flashinfer.yaml:45
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
                 # specs/sglang/backends/mla.yaml:33
                 Slot("mla_kv_lens", registry.mla_kv_lens),
@@ -912,15 +913,15 @@ class DflashGraphDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
-                # specs/sglang/backends/flashinfer.yaml:30
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
-                # specs/sglang/backends/flashinfer.yaml:33
-                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:37
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:47
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:50
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:59
+                # specs/sglang/backends/flashinfer.yaml:69
                 Slot("flashinfer_mask_indptr", registry.flashinfer_mask_indptr),
                 # specs/sglang/backends/mla.yaml:19
                 Slot("mla_kv_indptr", registry.mla_kv_indptr),
@@ -948,9 +949,9 @@ class DflashGraphDraftRunner:
                     (extents.rows.requests, config.sequence_limit),
                     (extents.padded.requests, config.sequence_limit),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:49
+                # specs/sglang/backends/flashinfer.yaml:59
                 Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
-                # specs/sglang/backends/flashinfer.yaml:52
+                # specs/sglang/backends/flashinfer.yaml:62
                 Slot("flashinfer_second_kv_indices", registry.flashinfer_second_kv_indices),
                 # specs/sglang/backends/mla.yaml:30
                 Slot("mla_kv_indices", registry.mla_kv_indices),
@@ -962,7 +963,7 @@ class DflashGraphDraftRunner:
                     (extents.rows.tokens, config.context_length),
                     (extents.padded.tokens, config.context_length),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:62
+                # specs/sglang/backends/flashinfer.yaml:72
                 Slot("flashinfer_custom_mask", registry.flashinfer_custom_mask),
             ),
             SlotGroup(
@@ -1408,31 +1409,32 @@ class DflashGraphDraftRunner:
                         config.flashinfer_workspace_bytes
                         if config.enable_deterministic_inference
                         else max(
-                            config.flashinfer_split_blocks,
-                            cdiv(
-                                extents.rows.tokens * (config.attention_heads // config.key_heads),
-                                128,
+                            config.flashinfer_single_rows,
+                            2 * config.multiprocessors // config.key_heads * config.flashinfer_tile,
+                            align_up(
+                                extents.rows.tokens * config.flashinfer_group,
+                                config.flashinfer_tile,
                             )
-                            + (extents.rows.requests - 1),
+                            + (extents.rows.requests - 1) * config.flashinfer_tile,
                         )
-                        * config.flashinfer_block_bytes,
+                        * config.flashinfer_row_bytes,
                     ),
                     (
                         config.flashinfer_workspace_bytes
                         if config.enable_deterministic_inference
                         else max(
-                            config.flashinfer_split_blocks,
-                            cdiv(
-                                extents.padded.tokens
-                                * (config.attention_heads // config.key_heads),
-                                128,
+                            config.flashinfer_single_rows,
+                            2 * config.multiprocessors // config.key_heads * config.flashinfer_tile,
+                            align_up(
+                                extents.padded.tokens * config.flashinfer_group,
+                                config.flashinfer_tile,
                             )
-                            + (extents.padded.requests - 1),
+                            + (extents.padded.requests - 1) * config.flashinfer_tile,
                         )
-                        * config.flashinfer_block_bytes,
+                        * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:87
+                # specs/sglang/backends/flashinfer.yaml:100
                 Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
             ),
             SlotGroup(
@@ -1457,7 +1459,7 @@ class DflashGraphDraftRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/backends/flashinfer.yaml:55
+                # specs/sglang/backends/flashinfer.yaml:65
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
                 # specs/sglang/backends/triton.yaml:35
                 Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
@@ -1502,7 +1504,7 @@ class DflashGraphDraftRunner:
                     source="bootstrap_rooms",
                     fill=-1,
                 ),
-                # specs/sglang/backends/flashinfer.yaml:35
+                # specs/sglang/backends/flashinfer.yaml:45
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
                 # specs/sglang/backends/mla.yaml:33
                 Slot("mla_kv_lens", registry.mla_kv_lens),
@@ -1596,15 +1598,15 @@ class DflashGraphDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
-                # specs/sglang/backends/flashinfer.yaml:30
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
-                # specs/sglang/backends/flashinfer.yaml:33
-                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:37
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:47
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:50
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:59
+                # specs/sglang/backends/flashinfer.yaml:69
                 Slot("flashinfer_mask_indptr", registry.flashinfer_mask_indptr),
                 # specs/sglang/backends/mla.yaml:19
                 Slot("mla_kv_indptr", registry.mla_kv_indptr),
@@ -1632,9 +1634,9 @@ class DflashGraphDraftRunner:
                     (extents.rows.requests, config.sequence_limit),
                     (extents.padded.requests, config.sequence_limit),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:49
+                # specs/sglang/backends/flashinfer.yaml:59
                 Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
-                # specs/sglang/backends/flashinfer.yaml:52
+                # specs/sglang/backends/flashinfer.yaml:62
                 Slot("flashinfer_second_kv_indices", registry.flashinfer_second_kv_indices),
                 # specs/sglang/backends/mla.yaml:30
                 Slot("mla_kv_indices", registry.mla_kv_indices),
@@ -1646,7 +1648,7 @@ class DflashGraphDraftRunner:
                     (extents.rows.tokens, config.context_length),
                     (extents.padded.tokens, config.context_length),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:62
+                # specs/sglang/backends/flashinfer.yaml:72
                 Slot("flashinfer_custom_mask", registry.flashinfer_custom_mask),
             ),
             SlotGroup(

@@ -918,31 +918,32 @@ class DraftExtendGraphDraftRunner:
                         config.flashinfer_workspace_bytes
                         if config.enable_deterministic_inference
                         else max(
-                            config.flashinfer_split_blocks,
-                            cdiv(
-                                extents.rows.tokens * (config.attention_heads // config.key_heads),
-                                128,
+                            config.flashinfer_single_rows,
+                            2 * config.multiprocessors // config.key_heads * config.flashinfer_tile,
+                            align_up(
+                                extents.rows.tokens * config.flashinfer_group,
+                                config.flashinfer_tile,
                             )
-                            + (extents.rows.requests - 1),
+                            + (extents.rows.requests - 1) * config.flashinfer_tile,
                         )
-                        * config.flashinfer_block_bytes,
+                        * config.flashinfer_row_bytes,
                     ),
                     (
                         config.flashinfer_workspace_bytes
                         if config.enable_deterministic_inference
                         else max(
-                            config.flashinfer_split_blocks,
-                            cdiv(
-                                extents.padded.tokens
-                                * (config.attention_heads // config.key_heads),
-                                128,
+                            config.flashinfer_single_rows,
+                            2 * config.multiprocessors // config.key_heads * config.flashinfer_tile,
+                            align_up(
+                                extents.padded.tokens * config.flashinfer_group,
+                                config.flashinfer_tile,
                             )
-                            + (extents.padded.requests - 1),
+                            + (extents.padded.requests - 1) * config.flashinfer_tile,
                         )
-                        * config.flashinfer_block_bytes,
+                        * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:87
+                # specs/sglang/backends/flashinfer.yaml:100
                 Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
             ),
             SlotGroup(
@@ -969,7 +970,7 @@ class DraftExtendGraphDraftRunner:
                 ),
                 # specs/sglang/backends/dsa.yaml:18
                 Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
-                # specs/sglang/backends/flashinfer.yaml:55
+                # specs/sglang/backends/flashinfer.yaml:65
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
                 # specs/sglang/backends/triton.yaml:35
                 Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
@@ -1042,7 +1043,7 @@ class DraftExtendGraphDraftRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/backends/flashinfer.yaml:35
+                # specs/sglang/backends/flashinfer.yaml:45
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
                 # specs/sglang/backends/mla.yaml:33
                 Slot("mla_kv_lens", registry.mla_kv_lens),
@@ -1112,15 +1113,15 @@ class DraftExtendGraphDraftRunner:
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
                 # specs/sglang/backends/dsa.yaml:20
                 Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
-                # specs/sglang/backends/flashinfer.yaml:30
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
-                # specs/sglang/backends/flashinfer.yaml:33
-                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:37
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:47
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:50
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:59
+                # specs/sglang/backends/flashinfer.yaml:69
                 Slot("flashinfer_mask_indptr", registry.flashinfer_mask_indptr),
                 # specs/sglang/backends/mla.yaml:19
                 Slot("mla_kv_indptr", registry.mla_kv_indptr),
@@ -1156,9 +1157,9 @@ class DraftExtendGraphDraftRunner:
                     (extents.rows.requests, config.sequence_limit),
                     (extents.padded.requests, config.sequence_limit),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:49
+                # specs/sglang/backends/flashinfer.yaml:59
                 Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
-                # specs/sglang/backends/flashinfer.yaml:52
+                # specs/sglang/backends/flashinfer.yaml:62
                 Slot("flashinfer_second_kv_indices", registry.flashinfer_second_kv_indices),
                 # specs/sglang/backends/mla.yaml:30
                 Slot("mla_kv_indices", registry.mla_kv_indices),
@@ -1170,7 +1171,7 @@ class DraftExtendGraphDraftRunner:
                     (extents.rows.tokens, config.context_length),
                     (extents.padded.tokens, config.context_length),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:62
+                # specs/sglang/backends/flashinfer.yaml:72
                 Slot("flashinfer_custom_mask", registry.flashinfer_custom_mask),
             ),
             SlotGroup(

@@ -923,32 +923,31 @@ class DraftGraphDraftRunner:
                         config.flashinfer_workspace_bytes
                         if config.enable_deterministic_inference
                         else max(
-                            config.flashinfer_split_blocks,
-                            cdiv(
-                                extents.rows.tokens * (config.attention_heads // config.key_heads),
-                                128,
+                            config.flashinfer_single_rows,
+                            align_up(
+                                extents.rows.tokens * config.flashinfer_group,
+                                config.flashinfer_single_tile,
                             )
-                            + (extents.rows.requests - 1),
+                            + (extents.rows.tokens - 1) * config.flashinfer_single_tile,
                         )
-                        * config.flashinfer_block_bytes,
+                        * config.flashinfer_row_bytes,
                     ),
                     (
                         config.flashinfer_workspace_bytes
                         if config.enable_deterministic_inference
                         else max(
-                            config.flashinfer_split_blocks,
-                            cdiv(
-                                extents.padded.tokens
-                                * (config.attention_heads // config.key_heads),
-                                128,
+                            config.flashinfer_single_rows,
+                            align_up(
+                                extents.padded.tokens * config.flashinfer_group,
+                                config.flashinfer_single_tile,
                             )
-                            + (extents.padded.requests - 1),
+                            + (extents.padded.tokens - 1) * config.flashinfer_single_tile,
                         )
-                        * config.flashinfer_block_bytes,
+                        * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:87
-                Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
+                # specs/sglang/backends/flashinfer.yaml:111
+                Slot("flashinfer_draft_workspace", registry.flashinfer_draft_workspace),
             ),
             SlotGroup(
                 lambda extents: (
@@ -964,7 +963,7 @@ class DraftGraphDraftRunner:
                 Slot("input_ids", registry.input_ids, source="input_ids", fill=0, optional=True),
                 # specs/sglang/slots.yaml:6
                 Slot("positions", registry.positions, source="positions", fill=0),
-                # specs/sglang/backends/flashinfer.yaml:74
+                # specs/sglang/backends/flashinfer.yaml:84
                 Slot("flashinfer_draft_last_page_len", registry.flashinfer_draft_last_page_len),
                 # specs/sglang/backends/triton.yaml:39
                 Slot("triton_num_kv_splits", registry.triton_num_kv_splits),
@@ -1118,7 +1117,7 @@ class DraftGraphDraftRunner:
                         extents.padded.requests * present(config.speculative_eagle_topk) + 1,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:71
+                # specs/sglang/backends/flashinfer.yaml:81
                 Slot("flashinfer_draft_kv_indptr", registry.flashinfer_draft_kv_indptr),
                 # specs/sglang/backends/mla.yaml:64
                 Slot("mla_draft_kv_indptr", registry.mla_draft_kv_indptr),
@@ -1138,7 +1137,7 @@ class DraftGraphDraftRunner:
                         config.request_table_width,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:76
+                # specs/sglang/backends/flashinfer.yaml:86
                 Slot("flashinfer_draft_kv_indices", registry.flashinfer_draft_kv_indices),
                 # specs/sglang/backends/mla.yaml:67
                 Slot("mla_draft_kv_indices", registry.mla_draft_kv_indices),
@@ -1364,7 +1363,7 @@ class DraftGraphDraftRunner:
 
     def _poison_drafting(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
-        poison_around(self.registry.flashinfer_graph_workspace, None)
+        poison_around(self.registry.flashinfer_draft_workspace, None)
         poison_around(self.registry.mla_workspace, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)

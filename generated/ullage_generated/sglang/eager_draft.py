@@ -2100,15 +2100,23 @@ class EagerDraftRunner:
                     (
                         config.flashinfer_workspace_bytes
                         if config.enable_deterministic_inference
-                        else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
+                        else max(
+                            2 * config.multiprocessors // config.key_heads * 128,
+                            config.flashinfer_single_rows,
+                        )
+                        * config.flashinfer_row_bytes,
                     ),
                     (
                         config.flashinfer_workspace_bytes
                         if config.enable_deterministic_inference
-                        else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
+                        else max(
+                            2 * config.multiprocessors // config.key_heads * 128,
+                            config.flashinfer_single_rows,
+                        )
+                        * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:81
+                # specs/sglang/backends/flashinfer.yaml:91
                 Slot("flashinfer_workspace", registry.flashinfer_workspace),
             ),
             SlotGroup(
@@ -2211,7 +2219,7 @@ class EagerDraftRunner:
                 ),
                 # specs/sglang/slots.yaml:49
                 Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
-                # specs/sglang/backends/flashinfer.yaml:35
+                # specs/sglang/backends/flashinfer.yaml:45
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
             ),
             SlotGroup(
@@ -2239,13 +2247,13 @@ class EagerDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
-                # specs/sglang/backends/flashinfer.yaml:30
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
-                # specs/sglang/backends/flashinfer.yaml:33
-                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:37
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:47
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:50
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
                 # specs/sglang/backends/mla.yaml:19
                 Slot("mla_kv_indptr", registry.mla_kv_indptr),
@@ -2652,15 +2660,23 @@ class EagerDraftRunner:
                     (
                         config.flashinfer_workspace_bytes
                         if config.enable_deterministic_inference
-                        else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
+                        else max(
+                            2 * config.multiprocessors // config.key_heads * 128,
+                            config.flashinfer_single_rows,
+                        )
+                        * config.flashinfer_row_bytes,
                     ),
                     (
                         config.flashinfer_workspace_bytes
                         if config.enable_deterministic_inference
-                        else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
+                        else max(
+                            2 * config.multiprocessors // config.key_heads * 128,
+                            config.flashinfer_single_rows,
+                        )
+                        * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:81
+                # specs/sglang/backends/flashinfer.yaml:91
                 Slot("flashinfer_workspace", registry.flashinfer_workspace),
             ),
             SlotGroup(
@@ -2746,7 +2762,7 @@ class EagerDraftRunner:
                 ),
                 # specs/sglang/slots.yaml:49
                 Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
-                # specs/sglang/backends/flashinfer.yaml:35
+                # specs/sglang/backends/flashinfer.yaml:45
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
             ),
             SlotGroup(
@@ -2774,13 +2790,13 @@ class EagerDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
-                # specs/sglang/backends/flashinfer.yaml:30
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
-                # specs/sglang/backends/flashinfer.yaml:33
-                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:37
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:47
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:50
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
                 # specs/sglang/backends/mla.yaml:19
                 Slot("mla_kv_indptr", registry.mla_kv_indptr),

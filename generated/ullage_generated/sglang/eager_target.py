@@ -2639,15 +2639,23 @@ class EagerTargetRunner:
                     (
                         config.flashinfer_workspace_bytes
                         if config.enable_deterministic_inference
-                        else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
+                        else max(
+                            2 * config.multiprocessors // config.key_heads * 128,
+                            config.flashinfer_single_rows,
+                        )
+                        * config.flashinfer_row_bytes,
                     ),
                     (
                         config.flashinfer_workspace_bytes
                         if config.enable_deterministic_inference
-                        else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
+                        else max(
+                            2 * config.multiprocessors // config.key_heads * 128,
+                            config.flashinfer_single_rows,
+                        )
+                        * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:81
+                # specs/sglang/backends/flashinfer.yaml:91
                 Slot("flashinfer_workspace", registry.flashinfer_workspace),
             ),
             SlotGroup(
@@ -2733,7 +2741,7 @@ class EagerTargetRunner:
                 ),
                 # specs/sglang/slots.yaml:49
                 Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
-                # specs/sglang/backends/flashinfer.yaml:35
+                # specs/sglang/backends/flashinfer.yaml:45
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
                 # specs/sglang/backends/hybrid_linear.yaml:8
                 Slot("linear_state_indices", registry.linear_state_indices),
@@ -2765,13 +2773,13 @@ class EagerTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
-                # specs/sglang/backends/flashinfer.yaml:30
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
-                # specs/sglang/backends/flashinfer.yaml:33
-                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:37
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:47
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:50
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
                 # specs/sglang/backends/hybrid_linear.yaml:11
                 Slot("linear_query_start", registry.linear_query_start),
@@ -3177,15 +3185,23 @@ class EagerTargetRunner:
                     (
                         config.flashinfer_workspace_bytes
                         if config.enable_deterministic_inference
-                        else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
+                        else max(
+                            2 * config.multiprocessors // config.key_heads * 128,
+                            config.flashinfer_single_rows,
+                        )
+                        * config.flashinfer_row_bytes,
                     ),
                     (
                         config.flashinfer_workspace_bytes
                         if config.enable_deterministic_inference
-                        else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
+                        else max(
+                            2 * config.multiprocessors // config.key_heads * 128,
+                            config.flashinfer_single_rows,
+                        )
+                        * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:81
+                # specs/sglang/backends/flashinfer.yaml:91
                 Slot("flashinfer_workspace", registry.flashinfer_workspace),
             ),
             SlotGroup(
@@ -3288,7 +3304,7 @@ class EagerTargetRunner:
                 ),
                 # specs/sglang/slots.yaml:49
                 Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
-                # specs/sglang/backends/flashinfer.yaml:35
+                # specs/sglang/backends/flashinfer.yaml:45
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
                 # specs/sglang/backends/hybrid_linear.yaml:8
                 Slot("linear_state_indices", registry.linear_state_indices),
@@ -3320,13 +3336,13 @@ class EagerTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
-                # specs/sglang/backends/flashinfer.yaml:30
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
-                # specs/sglang/backends/flashinfer.yaml:33
-                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:37
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:47
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:50
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
                 # specs/sglang/backends/hybrid_linear.yaml:11
                 Slot("linear_query_start", registry.linear_query_start),

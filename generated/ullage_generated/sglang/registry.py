@@ -72,12 +72,13 @@ class DecodeGraphTargetRegistry:
     """The field of a live batch that each slot is loaded from, for those that are."""
 
     regions: Regions
-    # specs/sglang/backends/flashinfer.yaml:87
+    # specs/sglang/backends/flashinfer.yaml:100
     flashinfer_graph_workspace: Tensor | None
     """[flashinfer_workspace_bytes if enable_deterministic_inference else
-    max(flashinfer_split_blocks, cdiv(tokens * (attention_heads // key_heads), 128) +
-    (requests - 1)) * flashinfer_block_bytes]: the same in a graph, whose blocks have to do
-    for any queries of its rows.
+    max(flashinfer_single_rows, 2 * multiprocessors // key_heads * flashinfer_tile,
+    align_up(tokens * flashinfer_group, flashinfer_tile) + (requests - 1) * flashinfer_tile) *
+    flashinfer_row_bytes]: the same in a graph, whose blocks have to do for any queries of its
+    rows.
     """
     # specs/sglang/backends/mla.yaml:72
     mla_workspace: Tensor | None
@@ -191,36 +192,36 @@ class DecodeGraphTargetRegistry:
     # specs/sglang/backends/dsa.yaml:23
     dsa_kv_indices: Tensor | None
     """[requests, dsa_index_topk]: slots of the selected keys."""
-    # specs/sglang/backends/flashinfer.yaml:30
+    # specs/sglang/backends/flashinfer.yaml:40
     flashinfer_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/flashinfer.yaml:33
+    # specs/sglang/backends/flashinfer.yaml:43
     flashinfer_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/flashinfer.yaml:35
+    # specs/sglang/backends/flashinfer.yaml:45
     flashinfer_last_page_len: Tensor | None
     """[requests]: keys on its last page."""
-    # specs/sglang/backends/flashinfer.yaml:37
+    # specs/sglang/backends/flashinfer.yaml:47
     flashinfer_second_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin for the second wrapper."""
-    # specs/sglang/backends/flashinfer.yaml:40
+    # specs/sglang/backends/flashinfer.yaml:50
     flashinfer_second_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/flashinfer.yaml:49
+    # specs/sglang/backends/flashinfer.yaml:59
     flashinfer_kv_indices: Tensor | None
     """[requests, sequence_limit]: slots of all keys, those of one request behind those of
     another.
     """
-    # specs/sglang/backends/flashinfer.yaml:52
+    # specs/sglang/backends/flashinfer.yaml:62
     flashinfer_second_kv_indices: Tensor | None
     """[requests, sequence_limit]: the same for the second wrapper."""
-    # specs/sglang/backends/flashinfer.yaml:55
+    # specs/sglang/backends/flashinfer.yaml:65
     flashinfer_window_cache_loc: Tensor | None
     """[tokens]: slots to write in the pool of layers with a window."""
-    # specs/sglang/backends/flashinfer.yaml:59
+    # specs/sglang/backends/flashinfer.yaml:69
     flashinfer_mask_indptr: Tensor | None
     """[requests + 1]: where the mask of each request begins."""
-    # specs/sglang/backends/flashinfer.yaml:62
+    # specs/sglang/backends/flashinfer.yaml:72
     flashinfer_custom_mask: Tensor | None
     """[tokens, context_length]: which keys each token sees."""
     # specs/sglang/backends/hybrid_linear.yaml:8
@@ -1104,12 +1105,13 @@ class DflashGraphDraftRegistry:
     """The field of a live batch that each slot is loaded from, for those that are."""
 
     regions: Regions
-    # specs/sglang/backends/flashinfer.yaml:87
+    # specs/sglang/backends/flashinfer.yaml:100
     flashinfer_graph_workspace: Tensor | None
     """[flashinfer_workspace_bytes if enable_deterministic_inference else
-    max(flashinfer_split_blocks, cdiv(tokens * (attention_heads // key_heads), 128) +
-    (requests - 1)) * flashinfer_block_bytes]: the same in a graph, whose blocks have to do
-    for any queries of its rows.
+    max(flashinfer_single_rows, 2 * multiprocessors // key_heads * flashinfer_tile,
+    align_up(tokens * flashinfer_group, flashinfer_tile) + (requests - 1) * flashinfer_tile) *
+    flashinfer_row_bytes]: the same in a graph, whose blocks have to do for any queries of its
+    rows.
     """
     # specs/sglang/backends/mla.yaml:72
     mla_workspace: Tensor | None
@@ -1184,36 +1186,36 @@ class DflashGraphDraftRegistry:
     """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
     rest.
     """
-    # specs/sglang/backends/flashinfer.yaml:30
+    # specs/sglang/backends/flashinfer.yaml:40
     flashinfer_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/flashinfer.yaml:33
+    # specs/sglang/backends/flashinfer.yaml:43
     flashinfer_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/flashinfer.yaml:35
+    # specs/sglang/backends/flashinfer.yaml:45
     flashinfer_last_page_len: Tensor | None
     """[requests]: keys on its last page."""
-    # specs/sglang/backends/flashinfer.yaml:37
+    # specs/sglang/backends/flashinfer.yaml:47
     flashinfer_second_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin for the second wrapper."""
-    # specs/sglang/backends/flashinfer.yaml:40
+    # specs/sglang/backends/flashinfer.yaml:50
     flashinfer_second_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/flashinfer.yaml:49
+    # specs/sglang/backends/flashinfer.yaml:59
     flashinfer_kv_indices: Tensor | None
     """[requests, sequence_limit]: slots of all keys, those of one request behind those of
     another.
     """
-    # specs/sglang/backends/flashinfer.yaml:52
+    # specs/sglang/backends/flashinfer.yaml:62
     flashinfer_second_kv_indices: Tensor | None
     """[requests, sequence_limit]: the same for the second wrapper."""
-    # specs/sglang/backends/flashinfer.yaml:55
+    # specs/sglang/backends/flashinfer.yaml:65
     flashinfer_window_cache_loc: Tensor | None
     """[tokens]: slots to write in the pool of layers with a window."""
-    # specs/sglang/backends/flashinfer.yaml:59
+    # specs/sglang/backends/flashinfer.yaml:69
     flashinfer_mask_indptr: Tensor | None
     """[requests + 1]: where the mask of each request begins."""
-    # specs/sglang/backends/flashinfer.yaml:62
+    # specs/sglang/backends/flashinfer.yaml:72
     flashinfer_custom_mask: Tensor | None
     """[tokens, context_length]: which keys each token sees."""
     # specs/sglang/backends/mla.yaml:19
@@ -1995,12 +1997,13 @@ class DraftExtendGraphDraftRegistry:
     """The field of a live batch that each slot is loaded from, for those that are."""
 
     regions: Regions
-    # specs/sglang/backends/flashinfer.yaml:87
+    # specs/sglang/backends/flashinfer.yaml:100
     flashinfer_graph_workspace: Tensor | None
     """[flashinfer_workspace_bytes if enable_deterministic_inference else
-    max(flashinfer_split_blocks, cdiv(tokens * (attention_heads // key_heads), 128) +
-    (requests - 1)) * flashinfer_block_bytes]: the same in a graph, whose blocks have to do
-    for any queries of its rows.
+    max(flashinfer_single_rows, 2 * multiprocessors // key_heads * flashinfer_tile,
+    align_up(tokens * flashinfer_group, flashinfer_tile) + (requests - 1) * flashinfer_tile) *
+    flashinfer_row_bytes]: the same in a graph, whose blocks have to do for any queries of its
+    rows.
     """
     # specs/sglang/backends/mla.yaml:72
     mla_workspace: Tensor | None
@@ -2071,36 +2074,36 @@ class DraftExtendGraphDraftRegistry:
     # specs/sglang/backends/dsa.yaml:23
     dsa_kv_indices: Tensor | None
     """[requests, dsa_index_topk]: slots of the selected keys."""
-    # specs/sglang/backends/flashinfer.yaml:30
+    # specs/sglang/backends/flashinfer.yaml:40
     flashinfer_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/flashinfer.yaml:33
+    # specs/sglang/backends/flashinfer.yaml:43
     flashinfer_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/flashinfer.yaml:35
+    # specs/sglang/backends/flashinfer.yaml:45
     flashinfer_last_page_len: Tensor | None
     """[requests]: keys on its last page."""
-    # specs/sglang/backends/flashinfer.yaml:37
+    # specs/sglang/backends/flashinfer.yaml:47
     flashinfer_second_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin for the second wrapper."""
-    # specs/sglang/backends/flashinfer.yaml:40
+    # specs/sglang/backends/flashinfer.yaml:50
     flashinfer_second_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/flashinfer.yaml:49
+    # specs/sglang/backends/flashinfer.yaml:59
     flashinfer_kv_indices: Tensor | None
     """[requests, sequence_limit]: slots of all keys, those of one request behind those of
     another.
     """
-    # specs/sglang/backends/flashinfer.yaml:52
+    # specs/sglang/backends/flashinfer.yaml:62
     flashinfer_second_kv_indices: Tensor | None
     """[requests, sequence_limit]: the same for the second wrapper."""
-    # specs/sglang/backends/flashinfer.yaml:55
+    # specs/sglang/backends/flashinfer.yaml:65
     flashinfer_window_cache_loc: Tensor | None
     """[tokens]: slots to write in the pool of layers with a window."""
-    # specs/sglang/backends/flashinfer.yaml:59
+    # specs/sglang/backends/flashinfer.yaml:69
     flashinfer_mask_indptr: Tensor | None
     """[requests + 1]: where the mask of each request begins."""
-    # specs/sglang/backends/flashinfer.yaml:62
+    # specs/sglang/backends/flashinfer.yaml:72
     flashinfer_custom_mask: Tensor | None
     """[tokens, context_length]: which keys each token sees."""
     # specs/sglang/backends/mla.yaml:19
@@ -2747,12 +2750,12 @@ class DraftGraphDraftRegistry:
     """The field of a live batch that each slot is loaded from, for those that are."""
 
     regions: Regions
-    # specs/sglang/backends/flashinfer.yaml:87
-    flashinfer_graph_workspace: Tensor | None
+    # specs/sglang/backends/flashinfer.yaml:111
+    flashinfer_draft_workspace: Tensor | None
     """[flashinfer_workspace_bytes if enable_deterministic_inference else
-    max(flashinfer_split_blocks, cdiv(tokens * (attention_heads // key_heads), 128) +
-    (requests - 1)) * flashinfer_block_bytes]: the same in a graph, whose blocks have to do
-    for any queries of its rows.
+    max(flashinfer_single_rows, align_up(tokens * flashinfer_group, flashinfer_single_tile) +
+    (tokens - 1) * flashinfer_single_tile) * flashinfer_row_bytes]: the same for draft steps,
+    in which each branch is a request of its own.
     """
     # specs/sglang/backends/mla.yaml:72
     mla_workspace: Tensor | None
@@ -2820,15 +2823,15 @@ class DraftGraphDraftRegistry:
     # specs/sglang/slots.yaml:121
     draft_seed_topk: Tensor | None
     """[requests, draft_index_topk]: places that sparse attention of the first step looks at."""
-    # specs/sglang/backends/flashinfer.yaml:71
+    # specs/sglang/backends/flashinfer.yaml:81
     flashinfer_draft_kv_indptr: Tensor | None
     """[speculative_num_steps, requests * speculative_eagle_topk + 1]: where the keys of each
     branch begin.
     """
-    # specs/sglang/backends/flashinfer.yaml:74
+    # specs/sglang/backends/flashinfer.yaml:84
     flashinfer_draft_last_page_len: Tensor | None
     """[tokens]: keys on its last page."""
-    # specs/sglang/backends/flashinfer.yaml:76
+    # specs/sglang/backends/flashinfer.yaml:86
     flashinfer_draft_kv_indices: Tensor | None
     """[speculative_num_steps, tokens, request_table_width]: slots of all keys."""
     # specs/sglang/backends/mla.yaml:64
@@ -2919,8 +2922,8 @@ class DraftGraphDraftRegistry:
         if config.has_flashinfer:
             compute_slots.append(
                 SlotShape(
-                    "flashinfer_graph_workspace",
-                    (capacities.flashinfer_graph_workspace_0,),
+                    "flashinfer_draft_workspace",
+                    (capacities.flashinfer_draft_workspace_0,),
                     torch.uint8,
                 )
             )
@@ -3208,7 +3211,7 @@ class DraftGraphDraftRegistry:
         host = regions.host
         return cls(
             regions=regions,
-            flashinfer_graph_workspace=compute.slot("flashinfer_graph_workspace")
+            flashinfer_draft_workspace=compute.slot("flashinfer_draft_workspace")
             if config.has_flashinfer
             else None,
             mla_workspace=compute.slot("mla_workspace") if config.has_mla else None,
@@ -3301,7 +3304,7 @@ class DraftGraphDraftRegistry:
     def slots(self) -> tuple[Tensor, ...]:
         """Every buffer that this configuration has."""
         slots = (
-            self.flashinfer_graph_workspace,
+            self.flashinfer_draft_workspace,
             self.mla_workspace,
             self.input_ids,
             self.positions,
@@ -3372,10 +3375,11 @@ class EagerTargetRegistry:
     """The field of a live batch that each slot is loaded from, for those that are."""
 
     regions: Regions
-    # specs/sglang/backends/flashinfer.yaml:81
+    # specs/sglang/backends/flashinfer.yaml:91
     flashinfer_workspace: Tensor | None
-    """[flashinfer_workspace_bytes if enable_deterministic_inference else flashinfer_split_blocks
-    * flashinfer_block_bytes]: what its kernels keep between their parts.
+    """[flashinfer_workspace_bytes if enable_deterministic_inference else max(2 * multiprocessors
+    // key_heads * 128, flashinfer_single_rows) * flashinfer_row_bytes]: what its kernels keep
+    between their parts.
     """
     # specs/sglang/backends/mla.yaml:72
     mla_workspace: Tensor | None
@@ -3433,19 +3437,19 @@ class EagerTargetRegistry:
     """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
     rest.
     """
-    # specs/sglang/backends/flashinfer.yaml:30
+    # specs/sglang/backends/flashinfer.yaml:40
     flashinfer_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/flashinfer.yaml:33
+    # specs/sglang/backends/flashinfer.yaml:43
     flashinfer_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/flashinfer.yaml:35
+    # specs/sglang/backends/flashinfer.yaml:45
     flashinfer_last_page_len: Tensor | None
     """[requests]: keys on its last page."""
-    # specs/sglang/backends/flashinfer.yaml:37
+    # specs/sglang/backends/flashinfer.yaml:47
     flashinfer_second_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin for the second wrapper."""
-    # specs/sglang/backends/flashinfer.yaml:40
+    # specs/sglang/backends/flashinfer.yaml:50
     flashinfer_second_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
     # specs/sglang/backends/hybrid_linear.yaml:8
@@ -3504,7 +3508,11 @@ class EagerTargetRegistry:
                     (
                         config.flashinfer_workspace_bytes
                         if config.enable_deterministic_inference
-                        else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
+                        else max(
+                            2 * config.multiprocessors // config.key_heads * 128,
+                            config.flashinfer_single_rows,
+                        )
+                        * config.flashinfer_row_bytes,
                     ),
                     torch.uint8,
                 )
@@ -3756,10 +3764,11 @@ class EagerDraftRegistry:
     """The field of a live batch that each slot is loaded from, for those that are."""
 
     regions: Regions
-    # specs/sglang/backends/flashinfer.yaml:81
+    # specs/sglang/backends/flashinfer.yaml:91
     flashinfer_workspace: Tensor | None
-    """[flashinfer_workspace_bytes if enable_deterministic_inference else flashinfer_split_blocks
-    * flashinfer_block_bytes]: what its kernels keep between their parts.
+    """[flashinfer_workspace_bytes if enable_deterministic_inference else max(2 * multiprocessors
+    // key_heads * 128, flashinfer_single_rows) * flashinfer_row_bytes]: what its kernels keep
+    between their parts.
     """
     # specs/sglang/backends/mla.yaml:72
     mla_workspace: Tensor | None
@@ -3817,19 +3826,19 @@ class EagerDraftRegistry:
     """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
     rest.
     """
-    # specs/sglang/backends/flashinfer.yaml:30
+    # specs/sglang/backends/flashinfer.yaml:40
     flashinfer_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/flashinfer.yaml:33
+    # specs/sglang/backends/flashinfer.yaml:43
     flashinfer_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/flashinfer.yaml:35
+    # specs/sglang/backends/flashinfer.yaml:45
     flashinfer_last_page_len: Tensor | None
     """[requests]: keys on its last page."""
-    # specs/sglang/backends/flashinfer.yaml:37
+    # specs/sglang/backends/flashinfer.yaml:47
     flashinfer_second_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin for the second wrapper."""
-    # specs/sglang/backends/flashinfer.yaml:40
+    # specs/sglang/backends/flashinfer.yaml:50
     flashinfer_second_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
     # specs/sglang/backends/mla.yaml:19
@@ -3879,7 +3888,11 @@ class EagerDraftRegistry:
                     (
                         config.flashinfer_workspace_bytes
                         if config.enable_deterministic_inference
-                        else config.flashinfer_split_blocks * config.flashinfer_block_bytes,
+                        else max(
+                            2 * config.multiprocessors // config.key_heads * 128,
+                            config.flashinfer_single_rows,
+                        )
+                        * config.flashinfer_row_bytes,
                     ),
                     torch.uint8,
                 )

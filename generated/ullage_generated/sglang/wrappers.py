@@ -18,16 +18,16 @@ from .config import Config
 require_generated_code_version(6, __name__)
 
 
-# specs/sglang/backends/flashinfer.yaml:100
+# specs/sglang/backends/flashinfer.yaml:126
 class FlashinferDecodeSlots(Protocol):
     """What a batch has for flashinfer_decode."""
 
-    # specs/sglang/backends/flashinfer.yaml:81
+    # specs/sglang/backends/flashinfer.yaml:91
     @property
     def flashinfer_workspace(self) -> Tensor | None: ...
 
 
-# specs/sglang/backends/flashinfer.yaml:100
+# specs/sglang/backends/flashinfer.yaml:126
 class FlashinferDecode:
     """One token of each request against the keys of its request, without a graph.
 
@@ -39,10 +39,10 @@ class FlashinferDecode:
         "flashinfer_decode",
         "flashinfer.BatchDecodeWithPagedKVCacheWrapper",
         "has_flashinfer",
-        "specs/sglang/backends/flashinfer.yaml:100",
+        "specs/sglang/backends/flashinfer.yaml:126",
     )
 
-    # specs/sglang/backends/flashinfer.yaml:105
+    # specs/sglang/backends/flashinfer.yaml:131
     def __init__(
         self, batch: FlashinferDecodeSlots, config: Config, *, use_tensor_cores: bool
     ) -> None:
@@ -58,7 +58,7 @@ class FlashinferDecode:
             use_tensor_cores=use_tensor_cores,
         )
 
-    # specs/sglang/backends/flashinfer.yaml:107
+    # specs/sglang/backends/flashinfer.yaml:133
     def plan(
         self,
         *,
@@ -85,22 +85,22 @@ class FlashinferDecode:
             sm_scale=sm_scale,
         )
 
-    # specs/sglang/backends/flashinfer.yaml:111
+    # specs/sglang/backends/flashinfer.yaml:137
     def run(self, q: Tensor, paged_kv_cache: Tensor | tuple[Tensor, ...]) -> Tensor:
         """Runs as planned last."""
         return self.made.run(q, paged_kv_cache)
 
 
-# specs/sglang/backends/flashinfer.yaml:113
+# specs/sglang/backends/flashinfer.yaml:139
 class FlashinferPrefillSlots(Protocol):
     """What a batch has for flashinfer_prefill."""
 
-    # specs/sglang/backends/flashinfer.yaml:81
+    # specs/sglang/backends/flashinfer.yaml:91
     @property
     def flashinfer_workspace(self) -> Tensor | None: ...
 
 
-# specs/sglang/backends/flashinfer.yaml:113
+# specs/sglang/backends/flashinfer.yaml:139
 class FlashinferPrefill:
     """Tokens of each request against all keys of its request, without a graph.
 
@@ -112,10 +112,10 @@ class FlashinferPrefill:
         "flashinfer_prefill",
         "flashinfer.BatchPrefillWithPagedKVCacheWrapper",
         "has_flashinfer",
-        "specs/sglang/backends/flashinfer.yaml:113",
+        "specs/sglang/backends/flashinfer.yaml:139",
     )
 
-    # specs/sglang/backends/flashinfer.yaml:118
+    # specs/sglang/backends/flashinfer.yaml:144
     def __init__(self, batch: FlashinferPrefillSlots, config: Config) -> None:
         """Makes the object over slots of the batch, whose storage it keeps. Raises WrapperError
         for what it lacks.
@@ -129,7 +129,7 @@ class FlashinferPrefill:
             backend="fa2",
         )
 
-    # specs/sglang/backends/flashinfer.yaml:120
+    # specs/sglang/backends/flashinfer.yaml:146
     def plan(
         self,
         *,
@@ -160,22 +160,22 @@ class FlashinferPrefill:
             sm_scale=sm_scale,
         )
 
-    # specs/sglang/backends/flashinfer.yaml:125
+    # specs/sglang/backends/flashinfer.yaml:151
     def run(self, q: Tensor, paged_kv_cache: Tensor | tuple[Tensor, ...]) -> Tensor:
         """Runs as planned last."""
         return self.made.run(q, paged_kv_cache)
 
 
-# specs/sglang/backends/flashinfer.yaml:127
+# specs/sglang/backends/flashinfer.yaml:153
 class FlashinferTreeSlots(Protocol):
     """What a batch has for flashinfer_tree."""
 
-    # specs/sglang/backends/flashinfer.yaml:81
+    # specs/sglang/backends/flashinfer.yaml:91
     @property
     def flashinfer_workspace(self) -> Tensor | None: ...
 
 
-# specs/sglang/backends/flashinfer.yaml:127
+# specs/sglang/backends/flashinfer.yaml:153
 class FlashinferTree:
     """Tokens of each request against the keys that a mask shows them, without a graph.
 
@@ -187,10 +187,10 @@ class FlashinferTree:
         "flashinfer_tree",
         "flashinfer.BatchPrefillWithPagedKVCacheWrapper",
         "has_flashinfer",
-        "specs/sglang/backends/flashinfer.yaml:127",
+        "specs/sglang/backends/flashinfer.yaml:153",
     )
 
-    # specs/sglang/backends/flashinfer.yaml:132
+    # specs/sglang/backends/flashinfer.yaml:158
     def __init__(self, batch: FlashinferTreeSlots, config: Config) -> None:
         """Makes the object over slots of the batch, whose storage it keeps. Raises WrapperError
         for what it lacks.
@@ -204,7 +204,7 @@ class FlashinferTree:
             backend="fa2",
         )
 
-    # specs/sglang/backends/flashinfer.yaml:134
+    # specs/sglang/backends/flashinfer.yaml:160
     def plan(
         self,
         *,
@@ -235,22 +235,22 @@ class FlashinferTree:
             sm_scale=sm_scale,
         )
 
-    # specs/sglang/backends/flashinfer.yaml:139
+    # specs/sglang/backends/flashinfer.yaml:165
     def run(self, q: Tensor, paged_kv_cache: Tensor | tuple[Tensor, ...]) -> Tensor:
         """Runs as planned last."""
         return self.made.run(q, paged_kv_cache)
 
 
-# specs/sglang/backends/flashinfer.yaml:141
+# specs/sglang/backends/flashinfer.yaml:167
 class FlashinferRaggedSlots(Protocol):
     """What a batch has for flashinfer_ragged."""
 
-    # specs/sglang/backends/flashinfer.yaml:81
+    # specs/sglang/backends/flashinfer.yaml:91
     @property
     def flashinfer_workspace(self) -> Tensor | None: ...
 
 
-# specs/sglang/backends/flashinfer.yaml:141
+# specs/sglang/backends/flashinfer.yaml:167
 class FlashinferRagged:
     """Tokens of each request against one another, without a graph.
 
@@ -262,10 +262,10 @@ class FlashinferRagged:
         "flashinfer_ragged",
         "flashinfer.BatchPrefillWithRaggedKVCacheWrapper",
         "has_flashinfer",
-        "specs/sglang/backends/flashinfer.yaml:141",
+        "specs/sglang/backends/flashinfer.yaml:167",
     )
 
-    # specs/sglang/backends/flashinfer.yaml:146
+    # specs/sglang/backends/flashinfer.yaml:172
     def __init__(self, batch: FlashinferRaggedSlots, config: Config) -> None:
         """Makes the object over slots of the batch, whose storage it keeps. Raises WrapperError
         for what it lacks.
@@ -279,7 +279,7 @@ class FlashinferRagged:
             backend="fa2",
         )
 
-    # specs/sglang/backends/flashinfer.yaml:148
+    # specs/sglang/backends/flashinfer.yaml:174
     def plan(
         self,
         *,
@@ -304,34 +304,34 @@ class FlashinferRagged:
             sm_scale=sm_scale,
         )
 
-    # specs/sglang/backends/flashinfer.yaml:151
+    # specs/sglang/backends/flashinfer.yaml:177
     def run(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """Runs as planned last."""
         return self.made.run(q, k, v)
 
 
-# specs/sglang/backends/flashinfer.yaml:153
+# specs/sglang/backends/flashinfer.yaml:179
 class FlashinferGraphDecodeSlots(Protocol):
     """What a batch has for flashinfer_graph_decode."""
 
-    # specs/sglang/backends/flashinfer.yaml:87
+    # specs/sglang/backends/flashinfer.yaml:100
     @property
     def flashinfer_graph_workspace(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:30
+    # specs/sglang/backends/flashinfer.yaml:40
     @property
     def flashinfer_kv_indptr(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:49
+    # specs/sglang/backends/flashinfer.yaml:59
     @property
     def flashinfer_kv_indices(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:35
+    # specs/sglang/backends/flashinfer.yaml:45
     @property
     def flashinfer_last_page_len(self) -> Tensor | None: ...
 
 
-# specs/sglang/backends/flashinfer.yaml:153
+# specs/sglang/backends/flashinfer.yaml:179
 class FlashinferGraphDecode:
     """One token of each request against the keys of its request, inside a graph.
 
@@ -343,10 +343,10 @@ class FlashinferGraphDecode:
         "flashinfer_graph_decode",
         "flashinfer.BatchDecodeWithPagedKVCacheWrapper",
         "has_flashinfer",
-        "specs/sglang/backends/flashinfer.yaml:153",
+        "specs/sglang/backends/flashinfer.yaml:179",
     )
 
-    # specs/sglang/backends/flashinfer.yaml:158
+    # specs/sglang/backends/flashinfer.yaml:184
     def __init__(
         self, batch: FlashinferGraphDecodeSlots, config: Config, *, use_tensor_cores: bool
     ) -> None:
@@ -377,7 +377,7 @@ class FlashinferGraphDecode:
             ),
         )
 
-    # specs/sglang/backends/flashinfer.yaml:164
+    # specs/sglang/backends/flashinfer.yaml:190
     def plan(
         self,
         *,
@@ -404,46 +404,46 @@ class FlashinferGraphDecode:
             sm_scale=sm_scale,
         )
 
-    # specs/sglang/backends/flashinfer.yaml:168
+    # specs/sglang/backends/flashinfer.yaml:194
     def run(self, q: Tensor, paged_kv_cache: Tensor | tuple[Tensor, ...]) -> Tensor:
         """Runs as planned last."""
         return self.made.run(q, paged_kv_cache)
 
 
-# specs/sglang/backends/flashinfer.yaml:170
+# specs/sglang/backends/flashinfer.yaml:196
 class FlashinferGraphTreeSlots(Protocol):
     """What a batch has for flashinfer_graph_tree."""
 
-    # specs/sglang/backends/flashinfer.yaml:87
+    # specs/sglang/backends/flashinfer.yaml:100
     @property
     def flashinfer_graph_workspace(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:33
+    # specs/sglang/backends/flashinfer.yaml:43
     @property
     def flashinfer_qo_indptr(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:30
+    # specs/sglang/backends/flashinfer.yaml:40
     @property
     def flashinfer_kv_indptr(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:49
+    # specs/sglang/backends/flashinfer.yaml:59
     @property
     def flashinfer_kv_indices(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:35
+    # specs/sglang/backends/flashinfer.yaml:45
     @property
     def flashinfer_last_page_len(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:62
+    # specs/sglang/backends/flashinfer.yaml:72
     @property
     def flashinfer_custom_mask(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:59
+    # specs/sglang/backends/flashinfer.yaml:69
     @property
     def flashinfer_mask_indptr(self) -> Tensor | None: ...
 
 
-# specs/sglang/backends/flashinfer.yaml:170
+# specs/sglang/backends/flashinfer.yaml:196
 class FlashinferGraphTree:
     """Tokens of each request against the keys that a mask shows them, inside a graph.
 
@@ -455,10 +455,10 @@ class FlashinferGraphTree:
         "flashinfer_graph_tree",
         "flashinfer.BatchPrefillWithPagedKVCacheWrapper",
         "has_flashinfer",
-        "specs/sglang/backends/flashinfer.yaml:170",
+        "specs/sglang/backends/flashinfer.yaml:196",
     )
 
-    # specs/sglang/backends/flashinfer.yaml:175
+    # specs/sglang/backends/flashinfer.yaml:201
     def __init__(self, batch: FlashinferGraphTreeSlots, config: Config) -> None:
         """Makes the object over slots of the batch, whose storage it keeps. Raises WrapperError
         for what it lacks.
@@ -499,7 +499,7 @@ class FlashinferGraphTree:
             ),
         )
 
-    # specs/sglang/backends/flashinfer.yaml:184
+    # specs/sglang/backends/flashinfer.yaml:210
     def plan(
         self,
         *,
@@ -530,38 +530,38 @@ class FlashinferGraphTree:
             sm_scale=sm_scale,
         )
 
-    # specs/sglang/backends/flashinfer.yaml:189
+    # specs/sglang/backends/flashinfer.yaml:215
     def run(self, q: Tensor, paged_kv_cache: Tensor | tuple[Tensor, ...]) -> Tensor:
         """Runs as planned last."""
         return self.made.run(q, paged_kv_cache)
 
 
-# specs/sglang/backends/flashinfer.yaml:191
+# specs/sglang/backends/flashinfer.yaml:217
 class FlashinferGraphPrefillSlots(Protocol):
     """What a batch has for flashinfer_graph_prefill."""
 
-    # specs/sglang/backends/flashinfer.yaml:87
+    # specs/sglang/backends/flashinfer.yaml:100
     @property
     def flashinfer_graph_workspace(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:33
+    # specs/sglang/backends/flashinfer.yaml:43
     @property
     def flashinfer_qo_indptr(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:30
+    # specs/sglang/backends/flashinfer.yaml:40
     @property
     def flashinfer_kv_indptr(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:49
+    # specs/sglang/backends/flashinfer.yaml:59
     @property
     def flashinfer_kv_indices(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:35
+    # specs/sglang/backends/flashinfer.yaml:45
     @property
     def flashinfer_last_page_len(self) -> Tensor | None: ...
 
 
-# specs/sglang/backends/flashinfer.yaml:191
+# specs/sglang/backends/flashinfer.yaml:217
 class FlashinferGraphPrefill:
     """Tokens of each request against all keys of its request, inside a graph.
 
@@ -573,10 +573,10 @@ class FlashinferGraphPrefill:
         "flashinfer_graph_prefill",
         "flashinfer.BatchPrefillWithPagedKVCacheWrapper",
         "has_flashinfer",
-        "specs/sglang/backends/flashinfer.yaml:191",
+        "specs/sglang/backends/flashinfer.yaml:217",
     )
 
-    # specs/sglang/backends/flashinfer.yaml:196
+    # specs/sglang/backends/flashinfer.yaml:222
     def __init__(self, batch: FlashinferGraphPrefillSlots, config: Config) -> None:
         """Makes the object over slots of the batch, whose storage it keeps. Raises WrapperError
         for what it lacks.
@@ -608,7 +608,7 @@ class FlashinferGraphPrefill:
             ),
         )
 
-    # specs/sglang/backends/flashinfer.yaml:203
+    # specs/sglang/backends/flashinfer.yaml:229
     def plan(
         self,
         *,
@@ -639,34 +639,34 @@ class FlashinferGraphPrefill:
             sm_scale=sm_scale,
         )
 
-    # specs/sglang/backends/flashinfer.yaml:208
+    # specs/sglang/backends/flashinfer.yaml:234
     def run(self, q: Tensor, paged_kv_cache: Tensor | tuple[Tensor, ...]) -> Tensor:
         """Runs as planned last."""
         return self.made.run(q, paged_kv_cache)
 
 
-# specs/sglang/backends/flashinfer.yaml:210
+# specs/sglang/backends/flashinfer.yaml:236
 class FlashinferDraftDecodeSlots(Protocol):
     """What a batch has for flashinfer_draft_decode."""
 
-    # specs/sglang/backends/flashinfer.yaml:87
+    # specs/sglang/backends/flashinfer.yaml:111
     @property
-    def flashinfer_graph_workspace(self) -> Tensor | None: ...
+    def flashinfer_draft_workspace(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:71
+    # specs/sglang/backends/flashinfer.yaml:81
     @property
     def flashinfer_draft_kv_indptr(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:76
+    # specs/sglang/backends/flashinfer.yaml:86
     @property
     def flashinfer_draft_kv_indices(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:74
+    # specs/sglang/backends/flashinfer.yaml:84
     @property
     def flashinfer_draft_last_page_len(self) -> Tensor | None: ...
 
 
-# specs/sglang/backends/flashinfer.yaml:210
+# specs/sglang/backends/flashinfer.yaml:236
 class FlashinferDraftDecode:
     """The tokens of one draft step against the keys of their branches.
 
@@ -678,10 +678,10 @@ class FlashinferDraftDecode:
         "flashinfer_draft_decode",
         "flashinfer.BatchDecodeWithPagedKVCacheWrapper",
         "has_flashinfer and speculative",
-        "specs/sglang/backends/flashinfer.yaml:210",
+        "specs/sglang/backends/flashinfer.yaml:236",
     )
 
-    # specs/sglang/backends/flashinfer.yaml:216
+    # specs/sglang/backends/flashinfer.yaml:242
     def __init__(
         self,
         batch: FlashinferDraftDecodeSlots,
@@ -699,9 +699,9 @@ class FlashinferDraftDecode:
         self.config = config
         self.made: LibraryObject = self.declared.made(
             float_workspace_buffer=self.declared.slot(
-                "flashinfer_graph_workspace",
-                batch.flashinfer_graph_workspace,
-                "where has_flashinfer",
+                "flashinfer_draft_workspace",
+                batch.flashinfer_draft_workspace,
+                "where has_flashinfer, in drafting",
             ),
             use_cuda_graph=True,
             use_tensor_cores=use_tensor_cores,
@@ -725,7 +725,7 @@ class FlashinferDraftDecode:
             ),
         )
 
-    # specs/sglang/backends/flashinfer.yaml:222
+    # specs/sglang/backends/flashinfer.yaml:248
     def plan(
         self,
         *,
@@ -752,7 +752,7 @@ class FlashinferDraftDecode:
             sm_scale=sm_scale,
         )
 
-    # specs/sglang/backends/flashinfer.yaml:226
+    # specs/sglang/backends/flashinfer.yaml:252
     def run(self, q: Tensor, paged_kv_cache: Tensor | tuple[Tensor, ...]) -> Tensor:
         """Runs as planned last."""
         return self.made.run(q, paged_kv_cache)

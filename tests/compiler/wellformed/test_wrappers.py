@@ -33,7 +33,7 @@ WITHOUT_CONDITION = (
         ),
         pytest.param(
             wrong(("each: {part: heads}", "each: {part: layers}")),
-            ["wrappers.yaml:39:18: error[U305]: 'layers' is used where its guard can be false"],
+            ["wrappers.yaml:41:18: error[U305]: 'layers' is used where its guard can be false"],
             id="the number of objects has a value",
         ),
         pytest.param(
@@ -44,9 +44,9 @@ WITHOUT_CONDITION = (
         pytest.param(
             wrong(("each: {layer: layers}", "each: {layer: layers + 1}")),
             [
-                "wrappers.yaml:29:23: error[U221]: 'layer_offsets' may not have a row for each "
+                "wrappers.yaml:30:23: error[U221]: 'layer_offsets' may not have a row for each "
                 "object: expected layers == layers + 1",
-                "wrappers.yaml:30:21: error[U221]: 'layer_table'",
+                "wrappers.yaml:31:21: error[U221]: 'layer_table'",
                 "slots.yaml:17:7: the slot",
             ],
             id="there is a row for each object",

@@ -7,7 +7,7 @@
 namespace {
 
 using Slots = ullage::Table<
-    // flashinfer_graph_workspace: specs/sglang/backends/flashinfer.yaml:87
+    // flashinfer_graph_workspace: specs/sglang/backends/flashinfer.yaml:100
     ullage::Slot<std::uint8_t, 1>,
     // mla_workspace: specs/sglang/backends/mla.yaml:72
     ullage::Slot<std::uint8_t, 1>,
@@ -51,25 +51,25 @@ using Slots = ullage::Table<
     ullage::Slot<std::int64_t, 2>,
     // num_token_non_padded: specs/sglang/slots.yaml:316
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_kv_indptr: specs/sglang/backends/flashinfer.yaml:30
+    // flashinfer_kv_indptr: specs/sglang/backends/flashinfer.yaml:40
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_qo_indptr: specs/sglang/backends/flashinfer.yaml:33
+    // flashinfer_qo_indptr: specs/sglang/backends/flashinfer.yaml:43
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_last_page_len: specs/sglang/backends/flashinfer.yaml:35
+    // flashinfer_last_page_len: specs/sglang/backends/flashinfer.yaml:45
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_second_kv_indptr: specs/sglang/backends/flashinfer.yaml:37
+    // flashinfer_second_kv_indptr: specs/sglang/backends/flashinfer.yaml:47
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_second_qo_indptr: specs/sglang/backends/flashinfer.yaml:40
+    // flashinfer_second_qo_indptr: specs/sglang/backends/flashinfer.yaml:50
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_kv_indices: specs/sglang/backends/flashinfer.yaml:49
+    // flashinfer_kv_indices: specs/sglang/backends/flashinfer.yaml:59
     ullage::Slot<std::int32_t, 2>,
-    // flashinfer_second_kv_indices: specs/sglang/backends/flashinfer.yaml:52
+    // flashinfer_second_kv_indices: specs/sglang/backends/flashinfer.yaml:62
     ullage::Slot<std::int32_t, 2>,
-    // flashinfer_window_cache_loc: specs/sglang/backends/flashinfer.yaml:55
+    // flashinfer_window_cache_loc: specs/sglang/backends/flashinfer.yaml:65
     ullage::Slot<std::int64_t, 1>,
-    // flashinfer_mask_indptr: specs/sglang/backends/flashinfer.yaml:59
+    // flashinfer_mask_indptr: specs/sglang/backends/flashinfer.yaml:69
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_custom_mask: specs/sglang/backends/flashinfer.yaml:62
+    // flashinfer_custom_mask: specs/sglang/backends/flashinfer.yaml:72
     ullage::Slot<std::uint8_t, 2>,
     // mla_kv_indptr: specs/sglang/backends/mla.yaml:19
     ullage::Slot<std::int32_t, 1>,

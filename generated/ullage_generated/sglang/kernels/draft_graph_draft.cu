@@ -7,7 +7,7 @@
 namespace {
 
 using Slots = ullage::Table<
-    // flashinfer_graph_workspace: specs/sglang/backends/flashinfer.yaml:87
+    // flashinfer_draft_workspace: specs/sglang/backends/flashinfer.yaml:111
     ullage::Slot<std::uint8_t, 1>,
     // mla_workspace: specs/sglang/backends/mla.yaml:72
     ullage::Slot<std::uint8_t, 1>,
@@ -49,11 +49,11 @@ using Slots = ullage::Table<
     ullage::Slot<std::int64_t, 1>,
     // draft_seed_topk: specs/sglang/slots.yaml:121
     ullage::Slot<std::int32_t, 2>,
-    // flashinfer_draft_kv_indptr: specs/sglang/backends/flashinfer.yaml:71
+    // flashinfer_draft_kv_indptr: specs/sglang/backends/flashinfer.yaml:81
     ullage::Slot<std::int32_t, 2>,
-    // flashinfer_draft_last_page_len: specs/sglang/backends/flashinfer.yaml:74
+    // flashinfer_draft_last_page_len: specs/sglang/backends/flashinfer.yaml:84
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_draft_kv_indices: specs/sglang/backends/flashinfer.yaml:76
+    // flashinfer_draft_kv_indices: specs/sglang/backends/flashinfer.yaml:86
     ullage::Slot<std::int32_t, 3>,
     // mla_draft_kv_indptr: specs/sglang/backends/mla.yaml:64
     ullage::Slot<std::int32_t, 2>,

@@ -7,7 +7,7 @@
 namespace {
 
 using Slots = ullage::Table<
-    // flashinfer_workspace: specs/sglang/backends/flashinfer.yaml:81
+    // flashinfer_workspace: specs/sglang/backends/flashinfer.yaml:91
     ullage::Slot<std::uint8_t, 1>,
     // mla_workspace: specs/sglang/backends/mla.yaml:72
     ullage::Slot<std::uint8_t, 1>,
@@ -41,15 +41,15 @@ using Slots = ullage::Table<
     ullage::Slot<std::int32_t, 1, std::int64_t>,
     // num_token_non_padded: specs/sglang/slots.yaml:316
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_kv_indptr: specs/sglang/backends/flashinfer.yaml:30
+    // flashinfer_kv_indptr: specs/sglang/backends/flashinfer.yaml:40
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_qo_indptr: specs/sglang/backends/flashinfer.yaml:33
+    // flashinfer_qo_indptr: specs/sglang/backends/flashinfer.yaml:43
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_last_page_len: specs/sglang/backends/flashinfer.yaml:35
+    // flashinfer_last_page_len: specs/sglang/backends/flashinfer.yaml:45
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_second_kv_indptr: specs/sglang/backends/flashinfer.yaml:37
+    // flashinfer_second_kv_indptr: specs/sglang/backends/flashinfer.yaml:47
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_second_qo_indptr: specs/sglang/backends/flashinfer.yaml:40
+    // flashinfer_second_qo_indptr: specs/sglang/backends/flashinfer.yaml:50
     ullage::Slot<std::int32_t, 1>,
     // linear_state_indices: specs/sglang/backends/hybrid_linear.yaml:8
     ullage::Slot<std::int32_t, 1>,
