@@ -18,6 +18,7 @@ from ullage_generated.sglang import (
     AttentionBackend,
     Config,
     DecodeGraphTargetCapacities,
+    DraftGraphDraftCapacities,
     EagerTargetRunner,
     FlashinferDraftDecode,
     FlashinferGraphMla,
@@ -120,6 +121,7 @@ class Slots:
 
     flashinfer_workspace: Tensor | None = None
     flashinfer_graph_workspace: Tensor | None = None
+    flashinfer_draft_workspace: Tensor | None = None
     flashinfer_kv_indptr: Tensor | None = None
     flashinfer_qo_indptr: Tensor | None = None
     flashinfer_last_page_len: Tensor | None = None
@@ -222,10 +224,15 @@ def test_all_draft_steps_plan_into_one_store_of_keys() -> None:
         speculative_eagle_topk=branches,
         speculative_num_draft_tokens=4,
         max_total_tokens_draft=SLOTS,
+        request_pool_size=4,
+        enable_decode_graph=True,
+        capture_requests=(4,),
     )
+    planned = DraftGraphDraftCapacities.of(settings).flashinfer_draft_workspace_0
+    assert planned is not None
     rows, width = 4 * branches, 200
     slots = Slots(
-        flashinfer_graph_workspace=bytes_of(1 << 24),
+        flashinfer_draft_workspace=bytes_of(planned),
         flashinfer_draft_kv_indptr=counts(steps, rows + 1),
         flashinfer_draft_last_page_len=counts(rows),
         flashinfer_draft_kv_indices=counts(steps, rows, width),
