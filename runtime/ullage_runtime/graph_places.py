@@ -6,12 +6,16 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from operator import is_
-from typing import Any, TypeGuard, cast
+from typing import Any, Final, TypeGuard, cast
 
 import torch
 from torch import Tensor
 
 from ullage_runtime.load_plan import values_of
+
+
+KNOWN: Final = 4
+"""Sets of views that are remembered: as many as modes that commonly share a graph."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +46,8 @@ class Place:
 class Places:
     """The places of a batch's tensors on one device.
 
-    Runners hand out the same batch, or at least the same views, again and again, and neither of
-    them moves: what was looked at once is known.
+    Runners hand out the same batch, or at least the same views of each of their modes, again and
+    again, and neither of them moves: what was looked at once is known.
     """
 
     def __init__(self, batch: object, device: torch.device) -> None:
@@ -53,8 +57,8 @@ class Places:
         # A graph reads neither numbers nor the host; what is absent here may be there later.
         kept = {name: each for name, each in values.items() if each is None or self._reads(each)}
         self._read = values_of(tuple(kept))
-        self._tensors = tuple(kept.values())
         self._known = batch
+        self._known_views: tuple[tuple[object, ...], ...] = (tuple(kept.values()),)
         self.places = {
             name: None if each is None else Place.of(each) for name, each in kept.items()
         }
@@ -68,10 +72,13 @@ class Places:
         if batch is self._known:
             return None
         found = self._read(batch)
-        problem = None if all(map(is_, found, self._tensors)) else self._problem(found)
-        if problem is None:
-            self._known = batch
-        return problem
+        if not any(all(map(is_, found, views)) for views in self._known_views):
+            problem = self._problem(found)
+            if problem is not None:
+                return problem
+            self._known_views = (tuple(found), *self._known_views[: KNOWN - 1])
+        self._known = batch
+        return None
 
     def _problem(self, found: Sequence[object]) -> str | None:
         others = zip(self.places.items(), found, strict=True)
