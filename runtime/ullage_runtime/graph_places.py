@@ -13,7 +13,6 @@ from torch import Tensor
 
 from ullage_runtime.load_plan import values_of
 
-
 KNOWN: Final = 4
 """Sets of views that are remembered: as many as modes that commonly share a graph."""
 
