@@ -312,7 +312,7 @@ class _Mode:
         narrowing = Narrowing(finder, near)
         guards = narrowing.needed(self.switches)
         smallest = finder.smallest(narrowing.off, narrowing.found)
-        if smallest is None:
+        if smallest is None or not self.space.has_all_elements(smallest.assignment):
             return None
         raised: tuple[Switch, ...] = ()
         if not guards:

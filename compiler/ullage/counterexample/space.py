@@ -43,7 +43,6 @@ class Space:
             return (
                 all(_in_range(each, assignment) for each in self.domain.variables)
                 and all(evaluate_boolean(c.that, assignment) for c in self.domain.constraints)
-                and all(_has_elements(each, assignment) for each in self.domain.definitions)
                 and all(self._is_live(each, assignment) for each in self.live)
                 and all(self._is_member(*each, assignment) for each in self.members.items())
                 and all(evaluate_boolean(each, assignment) for each in self.conditions)
@@ -51,6 +50,14 @@ class Space:
             )
         except EvaluationError:
             return False
+
+    def has_all_elements(self, assignment: Assignment) -> bool:
+        """Whether the lists that there are have elements, as in each legal configuration.
+
+        `holds` looks at those only that something mentions: the switches of others may still be on
+        in what z3 finds first.
+        """
+        return all(_has_elements(each, assignment) for each in self.domain.definitions)
 
     def _is_live(self, each: Live, assignment: Assignment) -> bool:
         if not evaluate_boolean(each.guard, assignment):
