@@ -6,8 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ullage.analysis import Analysis, Derived
+from ullage.diagnostics.diagnostic import Collector
 from ullage.memory import NOTHING, Memory
-from ullage.read import read
+from ullage.processes import at_once
+from ullage.read import understood
+from ullage.spec.check import ResolvedSpec
+from ullage.text.sources import SourceSet
+from ullage.text.texts import TextSet, collect_texts
 
 Progress = Callable[[str], None]
 
@@ -26,7 +31,10 @@ def analyse(
     Otherwise `beside` is called while other processes are at work.
     """
     progress("reading specs")
-    sources, resolved = read(folder, name)
+    collector = Collector()
+    texts = collect_texts(folder, collector, name)
+    is_new = not memory.has(Derived, *texts.identity)
+    sources, resolved = _read(texts, collector, _import_derivation if is_new else None)
 
     def derived() -> Derived:
         from ullage.derivation import derivation
@@ -34,3 +42,16 @@ def analyse(
         return derivation(sources, resolved, progress, memory, beside)
 
     return Analysis.of(sources, resolved, memory.answer(Derived, derived, *sources.identity))
+
+
+def _read(
+    texts: TextSet, collector: Collector, meanwhile: Callable[[], None] | None
+) -> tuple[SourceSet, ResolvedSpec]:
+    """The spec, read by another process if there is something to do `meanwhile`."""
+    (found,) = at_once(lambda each: understood(each, collector), [texts], meanwhile)
+    return found
+
+
+def _import_derivation() -> None:
+    """Has the solver at hand by the time that there is a spec: it takes as long as reading."""
+    import ullage.derivation  # noqa: F401  # it is used by its name above

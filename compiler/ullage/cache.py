@@ -39,6 +39,10 @@ class Cache:
     max_bytes: int = MAX_BYTES
     max_entries: int = MAX_ENTRIES
 
+    def has(self, key: str) -> bool:
+        """Whether something is stored under `key`, be it damaged or not."""
+        return self._path(key).is_file()
+
     def load(self, key: str) -> str | None:
         """The text stored under `key`, or None if there is none or it is damaged."""
         path = self._path(key)

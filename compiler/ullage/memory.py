@@ -33,6 +33,12 @@ class Memory:
         digest = None if self.cache is None else _digest(self.asked, common)
         return NOTHING if digest is None else replace(self, asked=digest)
 
+    def has(self, kind: type[object], *question: object) -> bool:
+        """Whether an answer is kept; whether it can be read is seen when it is asked for."""
+        base = self._base(kind)
+        key = None if base is None else _digest(base, question)
+        return self.cache is not None and key is not None and self.cache.has(key)
+
     def answer(
         self, kind: type[Answer], function: Callable[[], Answer], *question: object
     ) -> Answer:
@@ -54,11 +60,7 @@ class Memory:
         `question`: all that the answer for an item depends on, beside what is common to all.
         `first` is done as `mapped` does it; nothing is kept if it raises.
         """
-        base = (
-            None
-            if self.cache is None
-            else key_of(self.asked, f"{kind.__module__}.{kind.__qualname__}")
-        )
+        base = self._base(kind)
         if self.cache is None or base is None:
             return mapped(function, items, first)
         keys = [_digest(base, question(each)) for each in items]
@@ -68,6 +70,12 @@ class Memory:
         self.cache.store_all(dict(_kept(found, [keys[place] for place in new])))
         computed = iter(found)
         return [next(computed) if answer is None else answer for answer in known]
+
+    def _base(self, kind: type[object]) -> str | None:
+        """What the keys of all answers of a kind begin with; None if none can be kept."""
+        if self.cache is None:
+            return None
+        return key_of(self.asked, f"{kind.__module__}.{kind.__qualname__}")
 
     def _recalled(self, cache: Cache, kind: type[Answer], key: str | None) -> Answer | None:
         kept = None if key is None else cache.load(key)

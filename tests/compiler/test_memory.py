@@ -78,6 +78,16 @@ def test_without_a_cache_everything_is_asked_anew() -> None:
     assert asked.numbers == [5, 5]
 
 
+def test_whether_an_answer_is_kept_is_seen_without_reading_it(memory: Memory) -> None:
+    assert not memory.has(Square, 3)
+    Asked().squares(memory, [3])
+    assert memory.has(Square, 3)
+    assert not memory.has(Square, 4)
+    assert not memory.has(Cube, 3)
+    assert not memory.about("more").has(Square, 3)
+    assert not NOTHING.has(Square, 3)
+
+
 def test_new_questions_are_shared_out(memory: Memory) -> None:
     asked = Asked()
     asked.squares(memory, [4])

@@ -36,7 +36,7 @@ class AuditSearch(Search):
     """
 
     def _under(self, condition: Expr) -> Search:
-        return AuditSearch(self.oracle, (*self.given, condition), self.unfold, self.use_bounds)
+        return AuditSearch(self.oracle, self.also(condition), self.unfold, self.use_bounds)
 
     def rounding(self, left: Expr, right: Expr, depth: int) -> Step | None:
         return super().rounding(left, right, depth) or self._nested(left, right, depth)

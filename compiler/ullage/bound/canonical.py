@@ -12,10 +12,17 @@ import functools
 import sympy
 
 from ullage.expr.simplify import fold
-from ullage.expr.tree import Binary, Call, Conditional, Expr, Integer, Name, children, rebuild
-
-REMEMBERED = 65_536
-"""How many forms of polynomials are kept, far more than any engine has."""
+from ullage.expr.tree import (
+    REMEMBERED,
+    Binary,
+    Call,
+    Conditional,
+    Expr,
+    Integer,
+    Name,
+    children,
+    rebuild,
+)
 
 _Term = tuple[tuple[int, ...], int]
 """The powers of the symbols, and the coefficient."""

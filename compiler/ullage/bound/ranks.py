@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Protocol, Self
 
 from ullage.expr.simplify import fold
 from ullage.expr.tree import (
     FALSE,
+    REMEMBERED,
     Binary,
     Boolean,
     Call,
@@ -124,6 +126,7 @@ class AcrossRanks:
     origin: str
     lets: dict[str, _Let] = field(default_factory=dict)
     choices: dict[str, Expr] = field(default_factory=dict)
+    read: dict[Expr, bool] = field(default_factory=dict)
 
     def assigned(self, local: Axes) -> Axes:
         """The axes that the transform assigns, over the local names of the own rank."""
@@ -175,8 +178,11 @@ class AcrossRanks:
 
     def _is_read(self, condition: Expr, local: Axes) -> bool:
         """Whether bounds can be read off a condition; looking leaves nothing behind."""
-        trial = replace(self, ranks=self.ranks.apart(), lets={}, choices={})
-        return trial.ranks.bounds_each(trial._let(condition, local).on(local))
+        if condition not in self.read:
+            trial = replace(self, ranks=self.ranks.apart(), lets={}, choices={})
+            value = trial._let(condition, local).on(local)
+            self.read[condition] = trial.ranks.bounds_each(value)
+        return self.read[condition]
 
     def _choice(self, condition: Expr, full: Expr, whole: Axes, local: Axes) -> Name:
         outside = transform(full, lambda each: Integer(0) if _is_over_ranks(each) else each)
@@ -277,6 +283,7 @@ def _is_over_ranks(node: Expr) -> bool:
     return isinstance(node, Over) and node.aggregate != "sum_requests"
 
 
+@lru_cache(maxsize=REMEMBERED)
 def asks_ranks(node: Expr) -> bool:
     """Whether something in an expression is taken over ranks."""
     return any(map(_is_over_ranks, walk(node)))

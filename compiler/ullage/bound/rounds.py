@@ -150,23 +150,37 @@ class _Pair:
         values = {
             name: substitute(self.ranks.rewrite(value), whole) for name, value in step.assigns
         }
+        collective = _Collective(self.ranks.rank_count(), own, other)
         for rank, sees in ((self.own, own), (self.other, other)):
-            rank.assign(
-                step, {name: self._on(value, sees, own, other) for name, value in values.items()}
-            )
+            rank.assign(step, {name: collective.on(each, sees) for name, each in values.items()})
 
-    def _on(self, node: Expr, rank: Axes, own: Axes, other: Axes) -> Expr:
-        """The value on one of the two ranks, each of which sees what all bring."""
+
+@dataclass
+class _Collective:
+    """What both ranks see of a collective, each of which brings its own axes."""
+
+    ranks: Expr
+    own: Axes
+    other: Axes
+    known: dict[Over, Expr] = field(default_factory=dict)
+
+    def on(self, node: Expr, rank: Axes) -> Expr:
+        """The value on one of the two ranks."""
         if not asks_ranks(node):
             return substitute(node, rank)
         if isinstance(node, Over):
-            return self._over(node, own, other)
-        parts = children(node)
-        return rebuild(node, tuple(self._on(part, rank, own, other) for part in parts))
+            return self._over(node)
+        return rebuild(node, tuple(self.on(part, rank) for part in children(node)))
 
-    def _over(self, node: Over, own: Axes, other: Axes) -> Expr:
-        mine, theirs = (self._on(node.operand, each, own, other) for each in (own, other))
+    def _over(self, node: Over) -> Expr:
+        """What is taken over all ranks, which is the same on each."""
+        if node not in self.known:
+            self.known[node] = fold(self._taken(node))
+        return self.known[node]
+
+    def _taken(self, node: Over) -> Expr:
+        mine, theirs = self.on(node.operand, self.own), self.on(node.operand, self.other)
         if node.aggregate == "max_ranks":
-            return fold(Call("max", (mine, theirs)))
-        others = Binary("-", self.ranks.rank_count(), Integer(1))
-        return fold(Binary("+", mine, Binary("*", others, theirs)))
+            return Call("max", (mine, theirs))
+        others = Binary("-", self.ranks, Integer(1))
+        return Binary("+", mine, Binary("*", others, theirs))

@@ -45,11 +45,15 @@ REACHES = (1, 4, 12, 100, 5_000, 2**31)
 
 @dataclass(frozen=True, slots=True)
 class _Dependents:
-    """What is drawn again, in this order, with one parameter, and what has another value then."""
+    """What is drawn again, in this order, with one parameter, and what has another value then.
+
+    `names` are those of the parameters, and `changed` those of the definitions too.
+    """
 
     parameters: tuple[Variable, ...]
     definitions: frozenset[str]
     names: frozenset[str]
+    changed: frozenset[str]
 
 
 class _Values(dict[str, Value]):
@@ -111,10 +115,14 @@ class _Conditions:
 
 
 @dataclass(frozen=True, slots=True)
-class _Attempt:
-    """A configuration, and which of the conditions it breaks."""
+class _Trial:
+    """Some parameters drawn again, which of the conditions are broken then, and what rests on them.
 
-    values: _Values
+    `broken`: of all conditions.
+    """
+
+    drawn: Mapping[str, Value]
+    definitions: frozenset[str]
     broken: frozenset[_Condition]
 
 
@@ -144,19 +152,18 @@ class ConfigurationDrawer:
     def draw(self, guard: Expr) -> Sample | None:
         """A random legal configuration with `guard`; None if repairing does not find one."""
         conditions = self._conditions_of(guard)
-        values = self._copied(self._last)
+        values = self._last = _Values(self._last, self._definitions)
         for variable in self.domain.variables:
             if self.source.random() < RENEWED:
                 self._redraw(values, variable.name)
-        attempt = _Attempt(values, _broken(conditions.every, values))
+        broken = _broken(conditions.every, values)
         for _ in range(REPAIRS):
-            if not all(each.under for each in attempt.broken):
+            if not all(each.under for each in broken):
                 return None  # no parameter has a say in it
-            if not attempt.broken:
+            if not broken:
                 break
-            attempt = self._repaired(attempt, conditions)
-        self._last = attempt.values
-        return None if attempt.broken else self._complete(attempt.values)
+            broken = self._repaired(values, broken, conditions)
+        return None if broken else self._complete(values)
 
     def _grouped(self, nodes: Iterable[Expr]) -> _Conditions:
         every = tuple(self._condition(each) for each in dict.fromkeys(nodes))
@@ -185,21 +192,32 @@ class ConfigurationDrawer:
             self._conditions[node] = _Condition(truth, under, names, direct, equated)
         return self._conditions[node]
 
-    def _repaired(self, attempt: _Attempt, conditions: _Conditions) -> _Attempt:
-        """One parameter drawn again: the first of some trials that breaks less, or the best."""
-        chosen = self.source.choice([c for c in conditions.every if c in attempt.broken])
-        best: _Attempt | None = None
+    def _repaired(
+        self, values: _Values, broken: frozenset[_Condition], conditions: _Conditions
+    ) -> frozenset[_Condition]:
+        """What is broken once one parameter is drawn again.
+
+        That is the first of some trials that breaks less, or the best.
+        """
+        chosen = self.source.choice([c for c in conditions.every if c in broken])
+        best: _Trial | None = None
         for _ in range(TRIALS):
             name, other = self._to_redraw(chosen)
-            values = self._copied(attempt.values)
+            again = self._dependents[name]
+            before = {each: values[each] for each in again.changed if each in values}
             self._redraw(values, name, other)
             touched = conditions.touched[name]
-            broken = (attempt.broken - touched) | _broken(touched, values)
-            if best is None or len(broken) < len(best.broken):
-                best = _Attempt(values, broken)
-            if len(broken) < len(attempt.broken):
-                break
-        return best or attempt
+            left = (broken - touched) | _broken(touched, values)
+            if len(left) < len(broken):
+                return left
+            if best is None or len(left) < len(best.broken):
+                drawn = {each.name: values[each.name] for each in again.parameters}
+                best = _Trial(drawn, again.definitions, left)
+            _change(values, again.definitions, before)
+        if best is None:
+            return broken
+        _change(values, best.definitions, best.drawn)
+        return best.broken
 
     def _to_redraw(self, broken: _Condition) -> tuple[str, Expr | None]:
         """A parameter that has a say in a broken condition, and what it may be equal to."""
@@ -227,16 +245,12 @@ class ConfigurationDrawer:
             and self._under(other).isdisjoint(self._dependents[side.name].names)
         )
 
-    def _copied(self, values: _Values) -> _Values:
-        return _Values(values, self._definitions)
-
     def _redraw(self, values: _Values, name: str, other: Expr | None = None) -> None:
         """One parameter and all that rests on it drawn again; it is as `other` if it may be."""
         again = self._dependents[name]
         first, *rest = again.parameters
         value = None if other is None else self._as(first, other, values)
-        for stale in again.definitions:
-            values.pop(stale, None)
+        _change(values, again.definitions, {})
         if value is None:
             self._draw(values, again.parameters)
         else:
@@ -287,7 +301,14 @@ class ConfigurationDrawer:
         behind = names - {first.name}
         parameters = [each for each in self._variables if each.name in behind] if behind else []
         stale = frozenset[str]().union(*(self._resting.get(name, ()) for name in names))
-        return _Dependents((first, *parameters), stale, frozenset(names))
+        return _Dependents((first, *parameters), stale, frozenset(names), stale | names)
+
+
+def _change(values: _Values, stale: Iterable[str], known: Mapping[str, Value]) -> None:
+    """Forget the definitions that are stale, and set what is known."""
+    for name in stale:
+        values.pop(name, None)
+    values.update(known)
 
 
 def _broken(conditions: Iterable[_Condition], values: _Values) -> frozenset[_Condition]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from ullage.bound.assumptions import Assumptions
 from ullage.bound.choices import ChoiceRules
 from ullage.bound.steps import RuleName, Step
 from ullage.expr.tree import (
@@ -56,7 +57,8 @@ class Search(ChoiceRules):
     assumed: frozenset[Expr] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.assumed = frozenset(self.given)
+        given = Assumptions.of(self.given)
+        self.given, self.assumed = given, given.every
 
     def at_most(self, left: Expr, right: Expr, depth: int = 0) -> Step | None:
         """A proposed proof of `left <= right`, or None."""
@@ -144,7 +146,11 @@ class Search(ChoiceRules):
         )
 
     def _under(self, condition: Expr) -> Search:
-        return Search(self.oracle, (*self.given, condition), self.unfold, self.use_bounds)
+        return Search(self.oracle, self.also(condition), self.unfold, self.use_bounds)
+
+    def also(self, condition: Expr) -> Assumptions:
+        """What is assumed, and one more condition."""
+        return Assumptions.of(self.given).also(condition)
 
     def _by_shape(self, left: Expr, right: Expr, depth: int) -> Step | None:
         if isinstance(left, Integer) and 0 <= left.value <= 1 and self.at_least(right, left.value):

@@ -41,6 +41,10 @@ class DiagnosticError(Exception):
         self.sources: Mapping[str, str] = dict(sources or {})
         super().__init__("\n".join(map(str, self.diagnostics)))
 
+    def __reduce__(self) -> tuple[type[DiagnosticError], tuple[object, ...]]:
+        """As another process passes it on: exceptions are made again of their message alone."""
+        return type(self), (self.diagnostics, self.sources)
+
 
 class Collector:
     """Gathers the diagnostics of a run, so that one mistake does not hide the next."""

@@ -17,13 +17,9 @@ def axes_of_sources(engine: EngineModel) -> tuple[Axis, ...]:
 
     Along others what an axis begins as are no rows that anybody has.
     """
-    return tuple(each for each in engine.axes if each.is_brought or _is_along(each, engine))
-
-
-def _is_along(axis: Axis, engine: EngineModel) -> bool:
-    """Whether the source of some slot has rows along an axis."""
     sources = (slot.shape for slot in engine.spec.slots if slot.source is not None)
-    return any(Name(axis.name) in shape for shape in sources)
+    along = {each.name for shape in sources for each in shape if isinstance(each, Name)}
+    return tuple(each for each in engine.axes if each.is_brought or each.name in along)
 
 
 def differ(engine: EngineModel, rows: str, padded: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 Value = int | bool | Sequence[int]
 Result = int | bool | list[int]
@@ -34,11 +34,15 @@ class Environment:
 
     def remembering(self) -> Environment:
         """The same environment, which keeps the values of subexpressions."""
-        return replace(self, known={})
+        return Environment(self.values, self.requests, self.peers, self.upper, {})
 
     def binding(self, values: Mapping[str, Value]) -> Environment:
         """The same environment where some names have other values."""
-        return Environment({**self.values, **values}, self.requests, self.peers, self.upper)
+        return self.over({**self.values, **values})
+
+    def over(self, values: Mapping[str, Value]) -> Environment:
+        """The same environment with other values, which may change."""
+        return Environment(values, self.requests, self.peers, self.upper)
 
     def each_request(self) -> list[Environment]:
         """One environment for each request, where per-request names are that request's values."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Literal, TypeVar, cast
 
 from ullage.expr.environment import Environment, EvaluationError, Result, Value
 from ullage.expr.tree import (
+    REMEMBERED,
     TRUE,
     Aggregate,
     Binary,
@@ -36,9 +36,6 @@ from ullage.expr.tree import (
 
 Answer = TypeVar("Answer")
 Evaluator = Callable[[Environment], Answer]
-
-# How many expressions keep their functions; the formulas of one engine are far fewer.
-REMEMBERED = 65_536
 
 _COMPARE: dict[ComparisonOperator, Callable[[int, int], bool]] = {
     "==": operator.eq,
@@ -368,7 +365,7 @@ def _comprehension(expr: Comprehension) -> Evaluator[list[int]]:
 
     def elements(environment: Environment) -> list[int]:
         values = dict(environment.values)
-        inner = replace(environment, values=values, known=None)  # sees one element after another
+        inner = environment.over(values)  # sees one element after another
         found: list[int] = []
         for values[expr.variable] in source(environment):
             if condition(inner):

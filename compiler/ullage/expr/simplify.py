@@ -86,6 +86,8 @@ def _folded(node: Expr) -> Expr:
 
 def _placed(expr: Expr, origin: Expr) -> Expr:
     """`expr` where it was written, or where `origin` was when the fold made it."""
+    if expr == origin:
+        return origin
     if any(expr is part for part in (*children(origin), *_grandchildren(origin))):
         return expr
     return replace(expr, place=origin.place)

@@ -5,10 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from ullage.expr.printing import Dialect, write
-from ullage.expr.tree import Enumerant, Expr, Over
-
-# How many texts are kept: proofs ask for the same ones again and again.
-REMEMBERED = 65_536
+from ullage.expr.tree import REMEMBERED, Enumerant, Expr, Over
 
 
 @lru_cache(maxsize=REMEMBERED)

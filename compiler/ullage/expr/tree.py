@@ -21,12 +21,16 @@ Function = Literal["min", "max", "align_up", "cdiv", "next_in", "upper"]
 Aggregate = Literal["sum_requests", "sum_ranks", "max_ranks"]
 
 
+REMEMBERED = 65_536
+"""How many expressions keep what was found for them; the formulas of one engine are far fewer."""
+
+
 class _Remembered:
     """What is computed once for a node, since the same trees are compared and hashed often."""
 
     __slots__ = ("_folded", "_hash", "_names", "_parts")
 
-    _folded: Expr
+    _folded: Expr | None  # None where it is the node itself, so that there is no cycle
     _hash: int
     _names: frozenset[str]
     _parts: tuple[object, ...]
@@ -224,9 +228,11 @@ def _of_comprehension(node: Comprehension) -> tuple[Expr, ...]:
     return within if node.condition is None else (*within, node.condition)
 
 
+_LEAVES = frozenset({Integer, Boolean, Enumerant, Name})
+
 # By type, and not by patterns, of which leaves would try them all: nothing is called more often.
 _CHILDREN: Mapping[type[Expr], Callable[[Any], tuple[Expr, ...]]] = {
-    **dict.fromkeys((Integer, Boolean, Enumerant, Name), lambda node: ()),
+    **dict.fromkeys(_LEAVES, lambda node: ()),
     Binary: lambda node: (node.left, node.right),
     Comparison: lambda node: (node.left, node.right),
     Logical: lambda node: node.operands,
@@ -280,16 +286,19 @@ def walk(node: Expr) -> Iterator[Expr]:
 
 def folded(node: Expr, fold: Callable[[Expr], Expr]) -> Expr:
     """`node` as `fold` makes it over folded subexpressions, made only once; a leaf stays."""
+    if type(node) in _LEAVES:
+        return node
     try:
-        return node._folded
+        known = node._folded
     except AttributeError:
         parts = children(node)
-        if not parts:
-            return node
         new_parts = tuple([folded(part, fold) for part in parts])
         result = fold(rebuild(node, new_parts) if new_parts != parts else node)
-        object.__setattr__(node, "_folded", result)
+        object.__setattr__(result, "_folded", None)
+        if result is not node:
+            object.__setattr__(node, "_folded", result)
         return result
+    return node if known is None else known
 
 
 def free_names(node: Expr) -> frozenset[str]:

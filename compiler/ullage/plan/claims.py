@@ -23,7 +23,6 @@ from ullage.expr.tree import (
     Not,
     conjunction,
     free_names,
-    negation,
     substitute,
 )
 from ullage.plan.intervals import Interval, Intervals
@@ -90,9 +89,9 @@ class Claims:
         """Whether the claim over parameters holds wherever all of `given` does."""
         return claim == TRUE or self.solver.proves(claim, given)
 
-    def is_refuted(self, claim: Expr, given: Sequence[Expr]) -> bool:
-        """Whether some legal configuration is seen not to satisfy the claim where `given` holds."""
-        return self.solver.has_example(negation(claim), *given)
+    def shown(self, claim: Expr, given: Sequence[Expr]) -> bool:
+        """Whether the claim holds as far as little effort tells."""
+        return claim == TRUE or self.solver.decide(claim, given, "related", LITTLE_EFFORT).proved
 
     def failure(
         self, claim: Expr, given: Sequence[Expr], live: tuple[Live, ...] = ()
@@ -110,12 +109,12 @@ class Claims:
         Live extents are those of the sources, before anything pads.
         """
         claim = self._unsettled(claim, mode)
-        if claim == TRUE or self._shown(claim, given):
+        if self.shown(claim, given):
             return None
         conditions = (*given, runner.guard, mode.guard)
         if not free_names(claim) & {f"{kind}_{axis}" for kind in _KINDS for axis in self._axes}:
             return self.failure(claim, conditions)
-        if self._shown(claim, (*conditions, *self._extents())):
+        if self.shown(claim, (*conditions, *self._extents())):
             return None
         relations = tuple(relation.claim for relation in relations_of(mode))
         values = self._values(mode)
@@ -149,10 +148,6 @@ class Claims:
             least, most = intervals.of(extent).low, intervals.of(extent).high
             known[name] = Interval(max(0, least or 0), most)  # no extent is negative
         return self.intervals.knowing(known)
-
-    def _shown(self, claim: Expr, given: Sequence[Expr]) -> bool:
-        """Whether the claim holds as far as little effort tells; a more exact one follows."""
-        return self.solver.decide(claim, given, "related", LITTLE_EFFORT).proved
 
     def _extents(self) -> tuple[Expr, ...]:
         """What is known of every batch's extents."""

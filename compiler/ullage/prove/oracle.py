@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from ullage.bound.assumptions import Assumptions
 from ullage.bound.problem import Domain, Live, ModeProblem, RunnerProblem
 from ullage.bound.sampling import ConfigurationDrawer, Sample
 from ullage.expr.environment import EvaluationError
@@ -111,13 +112,15 @@ class Oracle:
 
     def _equally(self, given: tuple[Expr, ...]) -> _Assumed:
         """The same by value; samples are found once, from those of one assumption fewer."""
-        if given not in self._assumed:
+        given = Assumptions.of(given)
+        found = self._assumed.get(given)
+        if found is None:
             samples = self.samples
             if given:
                 satisfies = holding(given[-1], False)
-                samples = tuple(filter(satisfies, self._equally(given[:-1]).samples))
-            self._assumed[given] = _Assumed(samples)
-        return self._assumed[given]
+                samples = tuple(filter(satisfies, self._under(given.before).samples))
+            found = self._assumed[given] = _Assumed(samples)
+        return found
 
 
 @dataclass

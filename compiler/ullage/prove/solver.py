@@ -17,6 +17,7 @@ from typing import Literal
 
 import z3
 
+from ullage.bound.assumptions import Assumptions
 from ullage.bound.problem import Domain
 from ullage.expr.tree import (
     FALSE,
@@ -140,7 +141,7 @@ class Solver:
 
         `effort` limits z3's steps at each level to fewer than usual.
         """
-        known = frozenset(given)
+        known = _every(given)
         if claim in known or any(needed <= known for needed in self._proved.get(claim, ())):
             return Verdict("proved")
         if self._has_sign(claim, given):
@@ -148,7 +149,7 @@ class Solver:
             return Verdict("proved")
         levels: tuple[Level, ...] = ("opaque", "related", "full")
         for level in levels[: levels.index(upto) + 1]:
-            kept = _relevant(claim, given) if level == "opaque" else tuple(given)
+            kept = _relevant(claim, given) if level == "opaque" else given
             verdict = self._at(level, claim, kept, effort)
             if verdict.proved or level == upto:
                 return verdict
@@ -190,11 +191,9 @@ class Solver:
             found.add(example)
         return example is not None
 
-    def _at(
-        self, level: Level, claim: Expr, given: tuple[Expr, ...], effort: int | None
-    ) -> Verdict:
+    def _at(self, level: Level, claim: Expr, given: Sequence[Expr], effort: int | None) -> Verdict:
         """The verdict of one level. What more assumptions do not prove, fewer do not either."""
-        known = frozenset(given)
+        known = _every(given)
         if level != "full" and any(known <= more for more in self._open[level].get(claim, ())):
             return Verdict("open")
         key = (claim, known, level)
@@ -208,7 +207,7 @@ class Solver:
         return self._decided[key]
 
     def _ask(
-        self, claim: Expr, given: tuple[Expr, ...], level: Level, effort: int | None = None
+        self, claim: Expr, given: Sequence[Expr], level: Level, effort: int | None = None
     ) -> Verdict:
         if level != "full" and self._refutations[level].refute(claim, given):
             return Verdict("open")
@@ -220,7 +219,7 @@ class Solver:
             verdict = self._anew(claim, given, level, limit)
         return verdict
 
-    def _at_once(self, claim: Expr, given: tuple[Expr, ...], level: Level, effort: int) -> Verdict:
+    def _at_once(self, claim: Expr, given: Sequence[Expr], level: Level, effort: int) -> Verdict:
         """The verdict of a solver that has most of what is given from earlier questions."""
         conditions = self._told((*given, negation(claim)), level)
         if level not in self._standing:
@@ -234,7 +233,7 @@ class Solver:
             return Verdict("unknown")
         return self._failed(level, standing.model(), _names(conditions.values()))
 
-    def _anew(self, claim: Expr, given: tuple[Expr, ...], level: Level, effort: int) -> Verdict:
+    def _anew(self, claim: Expr, given: Sequence[Expr], level: Level, effort: int) -> Verdict:
         """The verdict of a solver that is asked nothing else."""
         solver, names = self.query((*given, negation(claim)), level)
         solver.set("rlimit", effort)
@@ -353,6 +352,10 @@ class Solver:
         """Whether the claim is proved under the guard, without the bounds that are established."""
         levels: tuple[Level, ...] = ("opaque", "related", "full")
         return any(self._ask(claim, (guard,), level).proved for level in levels)
+
+
+def _every(given: Sequence[Expr]) -> frozenset[Expr]:
+    return given.every if isinstance(given, Assumptions) else frozenset(given)
 
 
 def _relevant(claim: Expr, given: Sequence[Expr]) -> tuple[Expr, ...]:

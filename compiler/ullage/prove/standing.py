@@ -6,7 +6,7 @@ told later. Each condition has a literal, so that a refusal names the conditions
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import z3
@@ -73,7 +73,7 @@ class StandingSolver:
         for condition, translated in conditions.items():
             if condition not in told:
                 self._tell(condition, translated)
-        return self._solver.check(*(self._labelled[each].literal for each in conditions))
+        return check(self._solver, [self._labelled[each].literal for each in conditions])
 
     def needed(self) -> frozenset[Expr]:
         """Conditions that cannot hold together, of those that were refused last."""
@@ -108,6 +108,15 @@ class StandingSolver:
             self._labelled[condition] = _Labelled(literal, z3.Implies(literal, term))
             self._conditions[literal.get_id()] = condition
         return self._labelled[condition]
+
+
+def check(solver: z3.Solver, literals: Sequence[z3.BoolRef]) -> z3.CheckSatResult:
+    """z3's answer where the literals hold; as with `tell`, their sorts are not looked up."""
+    terms = (z3.Ast * len(literals))(*(each.as_ast() for each in literals))
+    context = solver.ctx.ref()
+    return z3.CheckSatResult(
+        z3.Z3_solver_check_assumptions(context, solver.solver, len(terms), terms)
+    )
 
 
 def tell(solver: z3.Solver, term: z3.BoolRef) -> None:

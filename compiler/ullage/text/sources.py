@@ -9,10 +9,10 @@ from pathlib import Path
 from ullage.diagnostics.diagnostic import Collector
 from ullage.text import nodes
 from ullage.text.listing import shown_name, stable_name
-from ullage.text.texts import collect_texts
+from ullage.text.texts import TextSet, collect_texts
 from ullage.text.yaml_source import compose
 
-__all__ = ["SourceFile", "SourceSet", "load_sources", "shown_name", "stable_name"]
+__all__ = ["SourceFile", "SourceSet", "composed", "load_sources", "shown_name", "stable_name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,12 @@ def load_sources(folder: Path | str, name: str | None = None) -> SourceSet:
     `shown_name`, which is what they call it if it is None.
     """
     collector = Collector()
-    read = collect_texts(folder, collector, name)
-    loaded = [(file, compose(file.text, file.name, collector)) for file in read.files]
+    return composed(collect_texts(folder, collector, name), collector)
+
+
+def composed(texts: TextSet, collector: Collector) -> SourceSet:
+    """The texts as YAML. Raises DiagnosticError with all that `collector` has then."""
+    loaded = [(file, compose(file.text, file.name, collector)) for file in texts.files]
     collector.raise_if_errors()
     files = [SourceFile(file.name, file.text, root) for file, root in loaded if root is not None]
-    return SourceSet(tuple(files), read.digest)
+    return SourceSet(tuple(files), texts.digest)

@@ -34,6 +34,11 @@ class TextSet:
         return digest_of(self.files)
 
     @property
+    def identity(self) -> tuple[str, tuple[str, ...]]:
+        """The same as that of the sources which are composed of these texts."""
+        return self.digest, tuple(file.name for file in self.files)
+
+    @property
     def texts(self) -> Mapping[str, str]:
         """What diagnostics point into, by file name."""
         return {file.name: file.text for file in self.files}

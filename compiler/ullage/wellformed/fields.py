@@ -78,7 +78,11 @@ def _are_alike(path: _Path, other: _Path) -> bool:
     one, two = ".".join(path[1:]), ".".join(other[1:])
     if min(len(one), len(two)) < _SURE_LENGTH or _are_siblings(one, two):
         return False
-    return _distance(one, two) <= (2 if min(len(one), len(two)) >= _LONG else 1)
+    most = 2 if min(len(one), len(two)) >= _LONG else 1
+    # A slip changes the length by one at most, and takes one letter away and brings another.
+    if abs(len(one) - len(two)) > most or len({*one} ^ {*two}) > 2 * most:
+        return False
+    return _distance(one, two) <= most
 
 
 def _are_siblings(one: str, two: str) -> bool:

@@ -9,7 +9,7 @@ import pytest
 
 from support.sglang_graphs import TableRow, table_rows
 from support.sglang_table import ROOT
-from ullage.analyse import read
+from ullage.read import read
 from ullage.audit.compared import expanded
 from ullage.bound.specialise import for_worker
 from ullage.configuration.given import Plain

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ullage.analyse import read
+from ullage.read import read
 from ullage.bound.specialise import domain_of
 from ullage.diagnostics.diagnostic import Collector
 from ullage.prove.solver import Solver
