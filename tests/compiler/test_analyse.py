@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.shared import SGLANG
 
+from support.shared import SGLANG
 from ullage import analyse, processes
 from ullage.diagnostics.diagnostic import Collector, DiagnosticError
 from ullage.read import read

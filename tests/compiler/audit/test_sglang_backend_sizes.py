@@ -9,7 +9,6 @@ import pytest
 
 from support.sglang_graphs import TableRow, table_rows
 from support.sglang_table import ROOT
-from ullage.read import read
 from ullage.audit.compared import expanded
 from ullage.bound.specialise import for_worker
 from ullage.configuration.given import Plain
@@ -17,6 +16,7 @@ from ullage.configuration.values import complete
 from ullage.expr.environment import Value
 from ullage.expr.evaluate import evaluate_boolean, evaluate_integer
 from ullage.expr.tree import Binary, Expr, Integer
+from ullage.read import read
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import BYTES_OF_DTYPE
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from ullage.read import read
 from ullage.bound.specialise import domain_of
 from ullage.diagnostics.diagnostic import Collector
 from ullage.prove.solver import Solver
+from ullage.read import read
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import PipelineEntry
 from ullage.wellformed.orders import check_orders
