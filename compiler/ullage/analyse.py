@@ -11,7 +11,6 @@ from ullage.memory import NOTHING, Memory
 from ullage.processes import at_once
 from ullage.read import understood
 from ullage.spec.check import ResolvedSpec
-from ullage.text.sources import SourceSet
 from ullage.text.texts import TextSet, collect_texts
 
 Progress = Callable[[str], None]
@@ -34,22 +33,22 @@ def analyse(
     collector = Collector()
     texts = collect_texts(folder, collector, name)
     is_new = not memory.has(Derived, *texts.identity)
-    sources, resolved = _read(texts, collector, _import_derivation if is_new else None)
+    resolved = _read(texts, collector, _import_derivation if is_new else None)
 
     def derived() -> Derived:
         from ullage.derivation import derivation
 
-        return derivation(sources, resolved, progress, memory, beside)
+        return derivation(texts, resolved, progress, memory, beside)
 
-    return Analysis.of(sources, resolved, memory.answer(Derived, derived, *sources.identity))
+    return Analysis.of(texts, resolved, memory.answer(Derived, derived, *texts.identity))
 
 
 def _read(
     texts: TextSet, collector: Collector, meanwhile: Callable[[], None] | None
-) -> tuple[SourceSet, ResolvedSpec]:
+) -> ResolvedSpec:
     """The spec, read by another process if there is something to do `meanwhile`."""
-    (found,) = at_once(lambda each: understood(each, collector), [texts], meanwhile)
-    return found
+    (resolved,) = at_once(lambda each: understood(each, collector), [texts], meanwhile)
+    return resolved
 
 
 def _import_derivation() -> None:

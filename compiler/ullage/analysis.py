@@ -10,7 +10,7 @@ from ullage.diagnostics.diagnostic import Diagnostic
 from ullage.plan.model import Plan
 from ullage.prove.proof import Certificate
 from ullage.spec.check import ResolvedSpec
-from ullage.text.sources import SourceSet
+from ullage.text.texts import TextSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Derived:
 class Analysis:
     """A spec folder, read, resolved, bounded, proved and planned."""
 
-    sources: SourceSet
+    sources: TextSet
     resolved: ResolvedSpec
     problem: Problem
     capacities: Capacities
@@ -49,7 +49,7 @@ class Analysis:
     warnings: tuple[Diagnostic, ...]
 
     @staticmethod
-    def of(sources: SourceSet, resolved: ResolvedSpec, derived: Derived) -> Analysis:
+    def of(sources: TextSet, resolved: ResolvedSpec, derived: Derived) -> Analysis:
         """What is derived, beside what it is derived from."""
         return Analysis(
             sources,

@@ -20,13 +20,13 @@ from ullage.prove.proof import Certificate
 from ullage.prove.solver import Solver
 from ullage.settle import settle
 from ullage.spec.check import ResolvedSpec
-from ullage.text.sources import SourceSet
+from ullage.text.texts import TextSet
 from ullage.wellformed.paddings import check_paddings
 from ullage.wellformed.problem import check_problem
 
 
 def derivation(
-    sources: SourceSet,
+    sources: TextSet,
     resolved: ResolvedSpec,
     progress: Callable[[str], None],
     memory: Memory,

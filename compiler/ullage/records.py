@@ -14,13 +14,21 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from json.encoder import encode_basestring_ascii
 from operator import attrgetter
-from typing import Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 Record = TypeVar("Record")
 _Made = Sequence[object]
 _Reader = Callable[[object, _Made], object]
 
 _SCALARS: Final = (bool, int, str, type(None))
+
+# By type, and not by patterns: most of what is written are numbers and texts.
+_WRITTEN: Final[Mapping[type, Callable[[Any], str]]] = {
+    str: encode_basestring_ascii,
+    int: int.__repr__,
+    bool: json.dumps,
+    type(None): json.dumps,
+}
 
 
 class _OtherFormError(Exception):
@@ -58,15 +66,12 @@ class _Writer:
 
     def written(self, value: object) -> str:
         """A plain value as JSON, a record as the number of its row."""
-        if type(value) in self.classes:
+        kind = type(value)
+        if kind in self.classes:
             return self._numbered(value)
+        if kind in _WRITTEN:
+            return _WRITTEN[kind](value)
         match value:
-            case str():
-                return encode_basestring_ascii(value)
-            case None | bool():
-                return json.dumps(value)
-            case int():
-                return int.__repr__(value)
             case tuple() | list():
                 return f"[{','.join(map(self.written, value))}]"
             case Mapping():

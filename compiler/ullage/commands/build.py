@@ -10,10 +10,10 @@ from ullage.commands.compiled import Compiled
 from ullage.commands.proofs import unproven
 from ullage.memory import Memory
 from ullage.processes import at_once
-from ullage.text.sources import SourceSet
+from ullage.text.texts import TextSet
 
 
-def build(specs: Path, name: str, progress: Progress, memory: Memory) -> tuple[Compiled, SourceSet]:
+def build(specs: Path, name: str, progress: Progress, memory: Memory) -> tuple[Compiled, TextSet]:
     """The generated files of a specs folder, and what they were read from.
 
     `name` is what places call the folder, in diagnostics as in generated code.

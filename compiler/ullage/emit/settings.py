@@ -11,7 +11,7 @@ from ullage.emit.modules import IMPORTED
 from ullage.emit.names import ClassNames, Names
 from ullage.emit.source import Source
 from ullage.expr.kinds import EnumKind, IntKind, Kind, ListKind
-from ullage.expr.tree import TRUE, Enumerant, Expr, substitute
+from ullage.expr.tree import TRUE, Enumerant, Expr, free_names, substitute
 from ullage.place import Place
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.check_names import WORKER
@@ -152,7 +152,8 @@ class Settings:
     def expanded(self, expr: Expr, definitions: tuple[Definition, ...]) -> Expr:
         """`expr` with every definition written out, so that only parameters are left."""
         for definition in reversed(definitions):
-            expr = substitute(expr, {definition.name: definition.value})
+            if definition.name in free_names(expr):
+                expr = substitute(expr, {definition.name: definition.value})
         return expr
 
 

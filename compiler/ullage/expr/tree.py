@@ -67,6 +67,15 @@ class _Node(_Remembered):
             object.__setattr__(self, "_hash", hash((type(self), parts)))
             return self._hash
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """As another process makes it again; what is remembered is found again there."""
+        names: tuple[str, ...] = self.__match_args__
+        return _made, (type(self), self.place, *(getattr(self, name) for name in names))
+
+
+def _made(kind: Callable[..., Expr], place: Place, *parts: object) -> Expr:
+    return kind(*parts, place=place)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Integer(_Node):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import z3
 
 from ullage.expr.tree import Expr
+from ullage.prove.terms import implied
 
 # What costs more than it finds where questions are easy; hard ones are put to another solver, anew.
 _WITHOUT: Mapping[str, bool] = {
@@ -77,7 +78,9 @@ class StandingSolver:
 
     def needed(self) -> frozenset[Expr]:
         """Conditions that cannot hold together, of those that were refused last."""
-        return frozenset(self._conditions[each.get_id()] for each in self._solver.unsat_core())
+        context, core = self._context.ref(), self._solver.unsat_core()
+        terms = (z3.Z3_ast_vector_get(context, core.vector, i) for i in range(len(core)))
+        return frozenset(self._conditions[z3.Z3_get_ast_id(context, each)] for each in terms)
 
     def model(self) -> z3.ModelRef:
         """The values for which the conditions of the last question hold."""
@@ -105,7 +108,7 @@ class StandingSolver:
     def _with_literal(self, condition: Expr, term: z3.BoolRef) -> _Labelled:
         if condition not in self._labelled:
             literal = z3.FreshBool(ctx=self._context)
-            self._labelled[condition] = _Labelled(literal, z3.Implies(literal, term))
+            self._labelled[condition] = _Labelled(literal, implied(literal, term))
             self._conditions[literal.get_id()] = condition
         return self._labelled[condition]
 

@@ -35,11 +35,6 @@ class SourceSet:
     digest: str
 
     @property
-    def identity(self) -> tuple[str, tuple[str, ...]]:
-        """All that is in it: what follows from equal ones is the same, places included."""
-        return self.digest, tuple(file.name for file in self.files)
-
-    @property
     def texts(self) -> Mapping[str, str]:
         """What diagnostics point into, by file name."""
         return {file.name: file.text for file in self.files}

@@ -35,7 +35,7 @@ class TextSet:
 
     @property
     def identity(self) -> tuple[str, tuple[str, ...]]:
-        """The same as that of the sources which are composed of these texts."""
+        """All that is in it: what follows from equal ones is the same, places included."""
         return self.digest, tuple(file.name for file in self.files)
 
     @property
