@@ -37,10 +37,14 @@ def derivation(
     `beside` is called while other processes bound and prove.
     """
     collector = Collector(sources.texts)
-    problem = specialise(resolved, collector, at_once)
-    solver = Solver(problem.domain)
-    for example in examples(problem.domain):
-        solver.examples.add(example)
+    solvers: list[Solver] = []
+    problem = specialise(
+        resolved,
+        collector,
+        at_once,
+        lambda domain: solvers.append(Solver(domain, examples(domain))),
+    )
+    (solver,) = solvers
 
     def check() -> None:
         progress("checking divisors and guards")

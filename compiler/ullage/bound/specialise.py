@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ullage.bound.declared import declared_lows
 from ullage.bound.domain import ForWorker, domain_of, for_worker
 from ullage.bound.modes import OfRunner, compose
-from ullage.bound.problem import ModeProblem, Problem, RunnerProblem
+from ullage.bound.problem import Domain, ModeProblem, Problem, RunnerProblem
 from ullage.bound.relations import from_condition
 from ullage.bound.sums import NotSummableError
 from ullage.bound.targets import own_dimensions, with_targets
@@ -23,20 +23,25 @@ from ullage.spec.model import Mode, Runner, Worker
 
 
 def specialise(
-    resolved: ResolvedSpec, collector: Collector | None = None, mapped: Mapper = in_turn
+    resolved: ResolvedSpec,
+    collector: Collector | None = None,
+    mapped: Mapper = in_turn,
+    first: Callable[[Domain], None] = lambda _: None,
 ) -> Problem:
     """The problem of every runner and worker, over one common domain.
 
     Raises DiagnosticError with every mode that is outside of what can be bounded; they are
-    gathered in `collector` if one is given. Modes are composed as `mapped` does it.
+    gathered in `collector` if one is given. Modes are composed as `mapped` does it, while `first`
+    sees the domain.
     """
+    domain = domain_of(resolved)
     collector = Collector() if collector is None else collector
     runners = tuple(_runners(resolved))
     pending = [(each, mode) for each in runners for mode in each.modes]
-    composed = iter(mapped(_composed, pending))
+    composed = iter(mapped(_composed, pending, lambda: first(domain)))
     found = [_problem(each, [next(composed) for _ in each.modes], collector) for each in runners]
     collector.raise_if_errors()
-    return Problem(domain_of(resolved), tuple(each for each in found if each.modes))
+    return Problem(domain, tuple(each for each in found if each.modes))
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from ullage.audit.model import (
 )
 from ullage.audit.report import audited
 from ullage.commands.formulas import broken
+from ullage.commands.progress import progress
 from ullage.commands.reporting import (
     Exit,
     Format,
@@ -35,7 +36,7 @@ from ullage.commands.reporting import (
     write_diagnostics,
     write_json,
 )
-from ullage.commands.terminal import NO_BREAK, Page, progress, result_console
+from ullage.commands.terminal import NO_BREAK, Page, result_console
 from ullage.counterexample.values import Shown
 from ullage.diagnostics.diagnostic import Diagnostic, did_you_mean
 from ullage.expr.spell import spell

@@ -12,6 +12,7 @@ from ullage.bound.capacities import Capacity
 from ullage.bound.problem import RunnerProblem
 from ullage.commands.explain_wrapper import batches_of, summary
 from ullage.commands.formulas import broken
+from ullage.commands.progress import progress
 from ullage.commands.proofs import unproven
 from ullage.commands.reporting import (
     Exit,
@@ -23,7 +24,7 @@ from ullage.commands.reporting import (
     write_diagnostics,
     write_json,
 )
-from ullage.commands.terminal import Page, Styled, progress, result_console
+from ullage.commands.terminal import Page, Styled, result_console
 from ullage.diagnostics.diagnostic import Diagnostic
 from ullage.expr.spell import spell
 from ullage.expr.tree import TRUE

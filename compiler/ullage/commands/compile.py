@@ -130,7 +130,7 @@ def _built(
 ) -> tuple[Compiled, Mapping[str, str]]:
     with _without_collection():
         from ullage.commands.build import build
-        from ullage.commands.terminal import progress
+        from ullage.commands.progress import progress
         from ullage.memory import Memory
 
         with progress(request.output is Format.TEXT) as report:

@@ -8,6 +8,7 @@ from pathlib import Path
 from ullage.analyse import analyse
 from ullage.analysis import Analysis
 from ullage.commands import explain_record, explain_slot, explain_target, explain_wrapper
+from ullage.commands.progress import progress
 from ullage.commands.reporting import Exit, Format, Json, write_diagnostics, write_json
 from ullage.commands.settings import Settings, read_settings, require_accepted
 from ullage.commands.subjects import (
@@ -17,7 +18,7 @@ from ullage.commands.subjects import (
     WrapperSubject,
     subject_of,
 )
-from ullage.commands.terminal import Page, progress, result_console
+from ullage.commands.terminal import Page, result_console
 from ullage.memory import memory_of
 
 

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from ullage.analyse import analyse
 from ullage.analysis import Analysis
+from ullage.commands.progress import progress
 from ullage.commands.reporting import Exit, Format, Json, write_diagnostics, write_json
 from ullage.commands.settings import (
     Settings,
@@ -25,7 +26,7 @@ from ullage.commands.settings import (
     shown,
 )
 from ullage.commands.tails import TailRule, tail_rules
-from ullage.commands.terminal import Page, progress, result_console
+from ullage.commands.terminal import Page, result_console
 from ullage.expr.spell import spell
 from ullage.memory import memory_of
 from ullage.plan.arenas import arenas_for

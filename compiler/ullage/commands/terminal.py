@@ -1,16 +1,12 @@
-"""Writing for people: one console for results, one line of progress for those who wait."""
+"""Writing for people: one console for results."""
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from textwrap import wrap
 from typing import Final
 
 from rich.console import Console
-from rich.live import Live
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
@@ -20,7 +16,6 @@ NO_BREAK: Final = "\u00a0"  # stands for a blank that keeps words together
 _LEAST_WIDTH: Final = 60
 _MOST_WIDTH: Final = 120
 
-Progress = Callable[[str], None]
 Styled = str | tuple[str, str]
 
 
@@ -46,24 +41,6 @@ def result_console() -> Console:
     else:
         console.width = PLAIN_WIDTH
     return console
-
-
-@contextmanager
-def progress(wanted: bool = True) -> Iterator[Progress]:
-    """A function that shows what is being done, on the error stream if that is a terminal."""
-    console = Console(file=sys.stderr, highlight=False, markup=False)
-    if not wanted or not console.is_terminal:
-        yield lambda _: None
-        return
-    # Without a thread of its own, which would keep the work from being shared out to processes.
-    with Live(Text("starting"), console=console, auto_refresh=False, transient=True) as live:
-        shown_by = os.getpid()
-
-        def show(message: str) -> None:
-            if os.getpid() == shown_by:
-                live.update(Text(message), refresh=True)
-
-        yield show
 
 
 class Page:

@@ -19,6 +19,7 @@ import z3
 
 from ullage.bound.assumptions import Assumptions
 from ullage.bound.problem import Domain
+from ullage.expr.environment import Environment
 from ullage.expr.tree import (
     FALSE,
     Comparison,
@@ -67,7 +68,7 @@ class Solver:
     `examples`: legal configurations that were drawn before anything was asked.
     """
 
-    def __init__(self, domain: Domain) -> None:
+    def __init__(self, domain: Domain, examples: Iterable[Environment] = ()) -> None:
         self.domain = domain
         self.variables = {variable.name: variable for variable in domain.variables}
         self.definitions = {definition.name: definition for definition in domain.definitions}
@@ -84,6 +85,8 @@ class Solver:
         self._closures: dict[str, frozenset[str]] = {}
         self._terms: dict[bool, Terms] = {True: {}, False: {}}
         self.examples = Refutations()
+        for example in examples:
+            self.examples.add(example)
         self._drawn: DrawnExamples | None = None
         self._context_made: z3.Context | None = None
         self._standing: dict[Level, StandingSolver] = {}
@@ -350,6 +353,8 @@ class Solver:
 
     def _established(self, claim: Expr, guard: Expr) -> bool:
         """Whether the claim is proved under the guard, without the bounds that are established."""
+        if self.examples.refute(claim, (guard,)):
+            return False
         levels: tuple[Level, ...] = ("opaque", "related", "full")
         return any(self._ask(claim, (guard,), level).proved for level in levels)
 

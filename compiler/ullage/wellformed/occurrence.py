@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from ullage.bound.problem import Problem
+import random
+
+from ullage.bound.problem import ModeProblem, Problem
 from ullage.bound.relations import relations_of
+from ullage.bound.sampling import ConfigurationDrawer
 from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.tree import FALSE, Expr
 from ullage.place import Place
+from ullage.prove.oracle import SEED, Demand
 from ullage.prove.solver import Solver
+
+DRAWS = 2
+"""Batches of a mode that are drawn before z3 is asked whether it has any."""
 
 
 def check_occurrence(problem: Problem, solver: Solver, collector: Collector) -> None:
@@ -17,6 +24,7 @@ def check_occurrence(problem: Problem, solver: Solver, collector: Collector) -> 
         place = problem.domain.constraints[-1].place
         collector.error("U409", "no configuration satisfies all constraints", place)
         return
+    drawer = ConfigurationDrawer(problem.domain, random.Random(SEED))
     occurring: dict[str, bool] = {}
     places: dict[str, Place] = {}
     for runner in problem.runners:
@@ -24,14 +32,21 @@ def check_occurrence(problem: Problem, solver: Solver, collector: Collector) -> 
             places.setdefault(mode.name, mode.place)
             if not occurring.get(mode.name, False):
                 relations = (each.claim for each in relations_of(mode.of_all_runners))
-                legal = (*constraints, runner.guard, mode.offered, *relations)
-                occurring[mode.name] = not _contradict(solver, legal)
+                legal = (runner.guard, mode.offered, *relations)
+                occurring[mode.name] = _is_drawn(mode, legal, drawer) or not _contradict(
+                    solver, (*constraints, *legal)
+                )
     for name, occurs in occurring.items():
         if not occurs:
             message = (
                 f"mode '{name}' never has a batch: its conditions and ranges exclude each other"
             )
             collector.error("U409", message, places[name])
+
+
+def _is_drawn(mode: ModeProblem, conditions: tuple[Expr, ...], drawer: ConfigurationDrawer) -> bool:
+    """Whether a batch that satisfies the conditions is drawn: sooner than z3 finds one."""
+    return bool(Demand((mode,), drawer, drawer.source).satisfying(conditions, DRAWS))
 
 
 def _contradict(solver: Solver, conditions: tuple[Expr, ...]) -> bool:

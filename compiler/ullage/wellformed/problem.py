@@ -122,8 +122,9 @@ class _Checker:
         if before is None:
             return self.solver
         if before not in self.solvers:
-            constraints = self.solver.domain.constraints[:before]
-            self.solvers[before] = Solver(replace(self.solver.domain, constraints=constraints))
+            domain = self.solver.domain
+            fewer = replace(domain, constraints=domain.constraints[:before])
+            self.solvers[before] = Solver(fewer, self.solver.examples.models)
         return self.solvers[before]
 
     def _example(self, use: Use, solver: Solver) -> str | None:
