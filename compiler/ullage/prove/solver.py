@@ -34,6 +34,7 @@ from ullage.prove.encode import Encoder, Terms
 from ullage.prove.refutations import Refutations
 from ullage.prove.signs import is_at_least
 from ullage.prove.standing import StandingSolver, Translated, tell
+from ullage.prove.stated import stating
 
 Answer = Literal["proved", "refuted", "open", "unknown"]
 Level = Literal["opaque", "related", "full"]
@@ -161,8 +162,9 @@ class Solver:
     def _has_sign(self, claim: Expr, given: Sequence[Expr]) -> bool:
         """Whether a claim that an amount is at least 0 or 1 follows from its shape."""
         match claim:
-            case Comparison("<=", Integer(0 | 1), Name()):  # needs no assumptions as a rule
-                return self._at("opaque", claim, (), None).proved
+            case Comparison("<=", Integer(0 | 1), Name()):  # needs one assumption, or none
+                stated = stating(claim, _every(given)) is not None
+                return stated or self._at("opaque", claim, (), None).proved
             case Comparison("<=", Integer(0 | 1 as bound), amount):
                 return is_at_least(bound, amount, tuple(given), self._names_sign)
             case _:
@@ -212,6 +214,10 @@ class Solver:
     def _ask(
         self, claim: Expr, given: Sequence[Expr], level: Level, effort: int | None = None
     ) -> Verdict:
+        needed = stating(claim, _every(given)) if level == "opaque" else None
+        if needed is not None:
+            self._remember(claim, needed)
+            return Verdict("proved")
         if level != "full" and self._refutations[level].refute(claim, given):
             return Verdict("open")
         limit = RLIMIT[level] if effort is None else min(effort, RLIMIT[level])
