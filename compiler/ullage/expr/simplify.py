@@ -200,14 +200,14 @@ def _flattened(node: Call) -> tuple[Expr, ...] | None:
 
 
 def _rounded(node: Call) -> Expr:
-    match node:
-        case Call("align_up" | "cdiv", (value, Integer(value=1))):
+    match node.function, node.arguments:
+        case "align_up" | "cdiv", (value, Integer(value=1)):
             return value
-        case Call("align_up" | "cdiv", (Integer(value=0) as zero, _)):
+        case "align_up" | "cdiv", (Integer(value=0) as zero, _):
             return replace(zero, place=node.place)
-        case Call("align_up", (Call("align_up", (_, inner)) as value, step)) if inner == step:
+        case "align_up", (Call("align_up", (_, inner)) as value, step) if inner == step:
             return value
-        case Call("next_in", (Call("max", (values,)) as largest, source)) if values == source:
+        case "next_in", (Call("max", (values,)) as largest, source) if values == source:
             return largest
         case _:
             return node
