@@ -48,7 +48,7 @@ def audit(
     wanted = [each for each in audits if only is None or each.name in only]
     engine = Engine(analysis.resolved.configuration, analysis.problem.domain)
     solver = Solver(engine.domain)
-    asked = [each for each in questions(analysis, solver) if each.audit in wanted]
+    asked = questions(analysis, solver, wanted)
     known = memory.about(engine)
     progress("comparing formulas with the capacities")
     large = _large(solver, asked, mapped, known)

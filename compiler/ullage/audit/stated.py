@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from ullage.analysis import Analysis
@@ -59,10 +59,16 @@ class Question:
         return self.runner.guard, self.guard, *self.limits
 
 
-def questions(analysis: Analysis, solver: Solver) -> tuple[Question, ...]:
-    """All stated formulas that have something to be compared with, in declared order."""
+def questions(
+    analysis: Analysis, solver: Solver, audits: Collection[Audit] | None = None
+) -> tuple[Question, ...]:
+    """All stated formulas that have something to be compared with, in declared order.
+
+    `audits`: those whose formulas they are, all if it is None.
+    """
     stated = compared(analysis.resolved, analysis.problem)
-    found = [each.occurring(solver) for each in stated]
+    wanted = (each for each in stated if audits is None or each.audit in audits)
+    found = [each.occurring(solver) for each in wanted]
     return tuple(_question(analysis, each) for each in found if each.modes)
 
 
