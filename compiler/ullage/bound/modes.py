@@ -108,7 +108,10 @@ class _Composition:
     def problem(self) -> ModeProblem:
         """The mode; other ranks have variables of their own where one rank may not be all."""
         runners = (self.runner, *self.before)
+        alone = True
         for own_peer, may_be_absent in itertools.product((False, True), repeat=2):
+            if not own_peer and not alone:
+                continue  # nor is one rank enough where others may be absent
             composer = Composer(
                 self.resolved,
                 self.rewrite,

@@ -65,24 +65,46 @@ def courses(
 
     `own` are the transforms of a runner; `others` are modes by the origins of live variables.
     """
-    yield Course("", TRUE, _Pair(ranks, _Rank(ranks, mode), _Rank(ranks, mode)).stages(own))
+    written = _Written(ranks)
+    yield Course("", TRUE, _Pair(written, _Rank(written, mode), _Rank(written, mode)).stages(own))
     for origin, peer in others.items():
         guard = exists(ranks, peer)
         if guard != FALSE:
-            other = _Rank(ranks, peer, origin)
-            yield Course(origin, guard, _Pair(ranks, _Rank(ranks, mode), other).stages(own))
+            other = _Rank(written, peer, origin)
+            yield Course(origin, guard, _Pair(written, _Rank(written, mode), other).stages(own))
+
+
+@dataclass
+class _Written:
+    """What transforms assign, without their local names: the same in all rounds."""
+
+    ranks: Ranks
+    known: dict[str, Axes] = field(default_factory=dict)
+
+    def of(self, step: Transform) -> Axes:
+        """The value of each axis that a transform assigns."""
+        if step.name not in self.known:
+            whole = written_in_full(step, self.ranks)
+            self.known[step.name] = {
+                name: substitute(self.ranks.rewrite(value), whole) for name, value in step.assigns
+            }
+        return self.known[step.name]
 
 
 @dataclass
 class _Rank:
     """One rank on its way through the pipeline of its mode."""
 
-    ranks: Ranks
+    written: _Written
     mode: Mode
     origin: str = ""
     done: int = 0
     axes: Axes = field(init=False)
     named: Axes = field(init=False)
+
+    @property
+    def ranks(self) -> Ranks:
+        return self.written.ranks
 
     def __post_init__(self) -> None:
         self.named = self.ranks.live_of(self.mode, self.origin)
@@ -104,14 +126,9 @@ class _Rank:
     def alone(self, entry: PipelineEntry) -> None:
         """Runs a transform that takes nothing over ranks."""
         step = self.ranks.transform(entry)
-        local, whole = self.sees(entry), written_in_full(step, self.ranks)
-        self.assign(
-            step,
-            {
-                name: substitute(substitute(self.ranks.rewrite(value), whole), local)
-                for name, value in step.assigns
-            },
-        )
+        local = self.sees(entry)
+        values = self.written.of(step)
+        self.assign(step, {name: substitute(value, local) for name, value in values.items()})
 
     def assign(self, step: Transform, values: Axes) -> None:
         """Takes over new values of axes, where the transform applies."""
@@ -126,31 +143,28 @@ class _Rank:
 class _Pair:
     """The own rank and the one that all others are like."""
 
-    ranks: Ranks
+    written: _Written
     own: _Rank
     other: _Rank
 
     def stages(self, of_runner: tuple[PipelineEntry, ...]) -> tuple[Stage, ...]:
         """The axes of the own rank after each transform."""
-        mode = self.own.mode
+        mode, ranks = self.own.mode, self.written.ranks
         found = [Stage(None, TRUE, dict(self.own.axes), mode.place)]
         for position, entry in enumerate((*mode.pipeline, *of_runner)):
-            step = self.ranks.transform(entry)
+            step = ranks.transform(entry)
             if step.collective:
                 joined = self.other.to_collective()
                 self._together(step, self.own.sees(entry), self.other.sees(joined))
             else:
                 self.own.alone(entry)
-            applies, later = self.ranks.rewrite(step.when), position >= len(mode.pipeline)
+            applies, later = ranks.rewrite(step.when), position >= len(mode.pipeline)
             found.append(Stage(step.name, applies, dict(self.own.axes), entry.place, later))
         return tuple(found)
 
     def _together(self, step: Transform, own: Axes, other: Axes) -> None:
-        whole = written_in_full(step, self.ranks)
-        values = {
-            name: substitute(self.ranks.rewrite(value), whole) for name, value in step.assigns
-        }
-        collective = _Collective(self.ranks.rank_count(), own, other)
+        values = self.written.of(step)
+        collective = _Collective(self.written.ranks.rank_count(), own, other)
         for rank, sees in ((self.own, own), (self.other, other)):
             rank.assign(step, {name: collective.on(each, sees) for name, each in values.items()})
 
