@@ -77,17 +77,30 @@ class _Runner:
 
 
 def _runners(resolved: ResolvedSpec) -> Iterator[_Runner]:
-    workers = [
-        (each, for_worker(resolved, each.name), serving_by_mode(resolved.spec.runners, each.name))
-        for each in resolved.spec.workers
-    ]
+    workers = [_of_worker(resolved, each) for each in resolved.spec.workers]
     for runner in resolved.spec.runners:
-        for worker, rewrite, serving in workers:
-            if worker.name in runner.workers:
-                exists = fold(conjunction(rewrite(worker.when), rewrite(runner.when)))
-                lows, own = declared_lows(resolved, rewrite), own_dimensions(resolved, runner)
-                declared = OfRunner(exists, lows, own)
-                yield _Runner(resolved, runner, worker, rewrite, serving, declared)
+        own = own_dimensions(resolved, runner)
+        for of in workers:
+            if of.worker.name in runner.workers:
+                exists = fold(conjunction(of.rewrite(of.worker.when), of.rewrite(runner.when)))
+                declared = OfRunner(exists, of.lows, own)
+                yield _Runner(resolved, runner, of.worker, of.rewrite, of.serving, declared)
+
+
+@dataclass(frozen=True, slots=True)
+class _OfWorker:
+    """What all runners of one worker have in common."""
+
+    worker: Worker
+    rewrite: ForWorker
+    serving: Mapping[str, tuple[Runner, ...]]
+    lows: Mapping[str, Expr]
+
+
+def _of_worker(resolved: ResolvedSpec, worker: Worker) -> _OfWorker:
+    rewrite = for_worker(resolved, worker.name)
+    serving = serving_by_mode(resolved.spec.runners, worker.name)
+    return _OfWorker(worker, rewrite, serving, declared_lows(resolved, rewrite))
 
 
 @dataclass(frozen=True, slots=True)
