@@ -17,13 +17,15 @@ struct Extent {
   std::int64_t size, live, to_stride, from_stride;
 };
 
-// A slot to load. `source` and what `fill` has to say may be missing.
+// A slot to load. `source` and what `fill` has to say may be missing; `staged`: whether the source
+// is on the host, and the device reads it elsewhere.
 struct SlotLoad {
   const DLTensor* view;
   const DLTensor* source;
   std::vector<std::int64_t> live;
   bool filled;
   std::uint64_t fill;
+  bool staged = false;
 };
 
 inline char* address_of(const DLTensor& tensor) {

@@ -11,6 +11,7 @@
 #else
 #include <ullage/rows.cuh>
 #endif
+#include <ullage/staging.cuh>
 
 namespace ullage {
 
@@ -35,9 +36,11 @@ struct Place {
 // What the first source of a slot was like.
 class Expected {
  public:
-  // `step`: of the plan; -1 where the kernel does not copy the source.
-  Expected(const DLTensor& source, const DLTensor& view, int step)
+  // `step`: of the plan; -1 where the kernel does not copy the source. `staged`: whether it is on
+  // the host, and has been read before anything is written.
+  Expected(const DLTensor& source, const DLTensor& view, int step, bool staged)
       : step(step),
+        staged(staged),
         head_(address_of(view)),
         device_(source.device),
         dtype_(source.dtype),
@@ -51,6 +54,7 @@ class Expected {
   }
 
   const int step;
+  const bool staged;
 
   bool is_met_by(const DLTensor& source) const {
     if (source.ndim != static_cast<int>(axes_.size()) || !same(source.dtype, dtype_)) return false;
@@ -91,15 +95,18 @@ class Plan {
 
   void add(const SlotLoad& load) {
     int number = -1;
-    if (load.view->device.device_type == kDevice) {
-      const auto step = step_of<Table, kOuter>(load);
-      if (step) {
-        number = static_cast<int>(steps_.size());
-        steps_.push_back(*step);
-      }
+    if (load.staged) {
+      number = add_staged(load);
+    } else if (load.view->device.device_type == kDevice) {
+      number = add_step(load);
     }
     if (load.source == nullptr) return;
-    expected_.emplace_back(*load.source, *load.view, number);
+    expected_.emplace_back(*load.source, *load.view, number, load.staged);
+  }
+
+  // Where sources on the host wait: to be called once all slots are added.
+  void wait_in(Stage& stage) {
+    if (!packings_.empty()) ring_ = &stage.ring(packings_.back().next_offset());
   }
 
   // How many sources a call brings.
@@ -107,7 +114,8 @@ class Plan {
 
   // Writes what the kernel writes; `describe(i, tensor)` tells of the source of that number, if
   // it can. False, with nothing written, if one cannot be told of, is not as expected, or lies in
-  // an arena elsewhere than where it belongs.
+  // an arena elsewhere than where it belongs. std::runtime_error while a graph is captured, if
+  // some are on the host.
   template <class Describe, class FindStream>
   bool load(const Describe& describe, const FindStream& stream) const {
     constexpr int kOnStack = 128;
@@ -120,8 +128,57 @@ class Plan {
   }
 
  private:
+  // The number of the step that writes a slot; -1 if there is nothing to write.
+  int add_step(const SlotLoad& load) {
+    const auto step = step_of<Table, kOuter>(load);
+    if (!step) return -1;
+    steps_.push_back(*step);
+    return static_cast<int>(steps_.size()) - 1;
+  }
+
+  int add_staged(const SlotLoad& load) {
+    const Packed packed(*load.source);
+    SlotLoad from_block = load;
+    from_block.source = &packed.tensor();
+    const int number = add_step(from_block);
+    const std::size_t offset = packings_.empty() ? 0 : packings_.back().next_offset();
+    if (number >= 0) packings_.emplace_back(*load.source, number, offset);
+    return number;
+  }
+
+  // Writes by sources that have been looked at: all of their addresses.
+  void run(const char** from, Stream stream) const {
+    Kernels<Table>::run(steps_.data(), from, static_cast<int>(steps_.size()), stream);
+  }
+
+  // The same where some are on the host.
+  void run_staged(const char** from, Stream stream) const {
+    Block& block = ring_->turn();
+    for (const Packing& each : packings_) {
+      each.pack(block.memory.host(), from[each.step]);
+      from[each.step] = block.memory.device() + each.offset;
+    }
+    try {
+      run(from, stream);
+    } catch (...) {  // some of it may be under way
+      block.free.record(stream);
+      throw;
+    }
+    block.free.record(stream);
+  }
+
+  // A replay would read what the block holds then.
+  static void require_eager(Stream stream) {
+    if (!is_capturing(stream)) return;
+    throw std::runtime_error(
+        "Sources on the host cannot be loaded while a graph is captured: load the batch before, "
+        "or capture with sources on the device.");
+  }
+
   template <class Describe, class FindStream>
   bool load_from(const char** from, const Describe& describe, const FindStream& stream) const {
+    const OnDevice guard(place_.device);
+    if (ring_ != nullptr) require_eager(stream());
     std::fill_n(from, steps_.size(), nullptr);
     for (std::size_t i = 0; i < expected_.size(); ++i) {
       const Expected& expected = expected_[i];
@@ -129,13 +186,16 @@ class Plan {
       if (!describe(static_cast<std::ptrdiff_t>(i), given)) return false;
       if (!expected.is_met_by(given)) return false;
       const char* address = address_of(given);
-      const bool is_in_place = expected.step >= 0 && expected.is_in_place(address);
-      if (!is_in_place && place_.holds(address)) return false;
+      const bool is_in_place =
+          expected.step >= 0 && !expected.staged && expected.is_in_place(address);
+      if (!is_in_place && !expected.staged && place_.holds(address)) return false;
       if (expected.step >= 0) from[expected.step] = is_in_place ? nullptr : address;
     }
-    if (!steps_.empty()) {
-      const OnDevice guard(place_.device);
-      Kernels<Table>::run(steps_.data(), from, static_cast<int>(steps_.size()), stream());
+    if (steps_.empty()) return true;
+    if (ring_ == nullptr) {
+      run(from, stream());
+    } else {
+      run_staged(from, stream());
     }
     return true;
   }
@@ -143,6 +203,8 @@ class Plan {
   const Place& place_;
   std::vector<Step<kOuter>> steps_;
   std::vector<Expected> expected_;
+  std::vector<Packing> packings_;
+  Ring* ring_ = nullptr;  // of the stage, which outlives the plan
 };
 
 }  // namespace ullage
