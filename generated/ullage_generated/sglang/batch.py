@@ -11,9 +11,10 @@ from typing import Final, NamedTuple
 
 from torch import Tensor
 
+from ullage_runtime.records import made_at_once
 from ullage_runtime.version import require_generated_code_version
 
-require_generated_code_version(6, __name__)
+require_generated_code_version(7, __name__)
 
 
 class Mode(Enum):
@@ -242,6 +243,7 @@ class Extents(NamedTuple):
     padded: Rows
 
 
+@made_at_once
 @dataclass(frozen=True, kw_only=True)
 class LiveBatch:
     """What a scheduler hands to a runner; its tensors have exactly the live rows.

@@ -48,7 +48,7 @@ from .config import Config, CpStrategy
 from .engine import EagerTargetEngine
 from .registry import EagerTargetRegistry
 
-require_generated_code_version(6, __name__)
+require_generated_code_version(7, __name__)
 
 InputsT = TypeVar("InputsT")
 ShardsT = TypeVar("ShardsT")

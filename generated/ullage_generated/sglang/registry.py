@@ -36,7 +36,7 @@ from .capacities import (
 )
 from .config import AttentionBackend, Config, SpeculativeAlgorithm
 
-require_generated_code_version(6, __name__)
+require_generated_code_version(7, __name__)
 
 
 # specs/sglang/runners/decode_graph.yaml:1
