@@ -33,21 +33,23 @@ struct Place {
   }
 };
 
-// What the first source of a slot was like.
+// What the first source of a slot was like. Its axes are in a list with those of others.
 class Expected {
  public:
   // `step`: of the plan; -1 where the kernel does not copy the source. `staged`: whether it is on
-  // the host, and has been read before anything is written.
-  Expected(const DLTensor& source, const DLTensor& view, int step, bool staged)
+  // the host, and has been read before anything is written; `axes`: the list, which it adds to.
+  Expected(const DLTensor& source, const DLTensor& view, int step, bool staged,
+           std::vector<Along>& axes)
       : step(step),
         staged(staged),
+        first_(axes.size()),
+        count_(source.ndim),
         head_(address_of(view)),
         device_(source.device),
         dtype_(source.dtype),
         is_like_head_(same(source.dtype, view.dtype)) {
-    axes_.reserve(source.ndim);
     for (int i = 0; i < source.ndim; ++i) {
-      axes_.push_back({source.shape[i], source.strides[i]});
+      axes.push_back({source.shape[i], source.strides[i]});
       is_empty_ = is_empty_ || source.shape[i] == 0;
       if (source.shape[i] > 1 && source.strides[i] != view.strides[i]) is_like_head_ = false;
     }
@@ -56,14 +58,15 @@ class Expected {
   const int step;
   const bool staged;
 
-  bool is_met_by(const DLTensor& source) const {
-    if (source.ndim != static_cast<int>(axes_.size()) || !same(source.dtype, dtype_)) return false;
+  bool is_met_by(const DLTensor& source, const std::vector<Along>& axes) const {
+    if (source.ndim != count_ || !same(source.dtype, dtype_)) return false;
     if (source.device.device_type != device_.device_type) return false;
     if (source.device.device_id != device_.device_id) return false;
     if (address_of(source) == nullptr && !is_empty_) return false;  // of tensors without data
-    for (int i = 0; i < source.ndim; ++i) {
-      if (source.shape[i] != axes_[i].size) return false;
-      if (source.shape[i] > 1 && source.strides[i] != axes_[i].stride) return false;
+    for (int i = 0; i < count_; ++i) {
+      const Along& axis = axes[first_ + i];
+      if (source.shape[i] != axis.size) return false;
+      if (source.shape[i] > 1 && source.strides[i] != axis.stride) return false;
     }
     return true;
   }
@@ -72,14 +75,12 @@ class Expected {
   bool is_in_place(const char* address) const { return is_like_head_ && address == head_; }
 
  private:
-  struct Along {
-    std::int64_t size, stride;
-  };
+  std::size_t first_;
+  int count_;
   const char* head_;
   DLDevice device_;
   DLDataType dtype_;
   bool is_like_head_, is_empty_ = false;
-  std::vector<Along> axes_;
 };
 
 template <class Table>
@@ -91,6 +92,7 @@ class Plan {
   Plan(const Place& place, std::size_t slots) : place_(place) {
     steps_.reserve(slots);
     expected_.reserve(slots);
+    axes_.reserve(2 * slots);
   }
 
   void add(const SlotLoad& load) {
@@ -101,7 +103,7 @@ class Plan {
       number = add_step(load);
     }
     if (load.source == nullptr) return;
-    expected_.emplace_back(*load.source, *load.view, number, load.staged);
+    expected_.emplace_back(*load.source, *load.view, number, load.staged, axes_);
   }
 
   // Where sources on the host wait: to be called once all slots are added.
@@ -184,7 +186,7 @@ class Plan {
       const Expected& expected = expected_[i];
       DLTensor given;
       if (!describe(static_cast<std::ptrdiff_t>(i), given)) return false;
-      if (!expected.is_met_by(given)) return false;
+      if (!expected.is_met_by(given, axes_)) return false;
       const char* address = address_of(given);
       const bool is_in_place =
           expected.step >= 0 && !expected.staged && expected.is_in_place(address);
@@ -203,6 +205,7 @@ class Plan {
   const Place& place_;
   std::vector<Step<kOuter>> steps_;
   std::vector<Expected> expected_;
+  std::vector<Along> axes_;
   std::vector<Packing> packings_;
   Ring* ring_ = nullptr;  // of the stage, which outlives the plan
 };

@@ -69,12 +69,10 @@ class RecipeSlot {
     DLTensor view = storage_;
     view.shape = live + count;
     view.strides = const_cast<std::int64_t*>(strides_.data());
-    SlotLoad load{&view, source, {live, live + count}, (treatment_ & kFilled) != 0, 0,
-                  (treatment_ & kStaged) != 0};
-    if (treatment_ & kNumber) load.live.assign(count, 0);
     const std::int64_t fill = treatment_ & kVarying ? numbers.at(fill_) : fill_;
-    load.fill = repeated(static_cast<std::uint64_t>(fill), bytes_of(storage_.dtype));
-    plan.add(load);
+    plan.add({&view, source, treatment_ & kNumber ? nullptr : live, (treatment_ & kFilled) != 0,
+              repeated(static_cast<std::uint64_t>(fill), bytes_of(storage_.dtype)),
+              (treatment_ & kStaged) != 0});
   }
 
  private:

@@ -81,6 +81,11 @@ class Stage {
   std::vector<std::unique_ptr<Ring>> rings_;
 };
 
+// One axis of a source.
+struct Along {
+  std::int64_t size, stride;
+};
+
 // Copies a source of any strides into a block, where it is dense. `step`: which reads it there;
 // `offset`: of its place, in bytes.
 class Packing {
@@ -116,10 +121,6 @@ class Packing {
   }
 
  private:
-  struct Along {
-    std::int64_t size, stride;
-  };
-
   // Everything inside of the axes before `first`; gives where the next of them goes.
   char* copy(std::size_t first, char* to, const char* from) const {
     if (first == outer_.size()) {
