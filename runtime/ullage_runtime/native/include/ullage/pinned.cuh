@@ -11,16 +11,19 @@ namespace ullage {
 
 #ifdef ULLAGE_HAS_RUNTIME
 // Asks the driver for what a capture on another thread would forbid, and be broken by. None of it
-// is work for a stream.
+// is work for a stream. Whoever gives memory back when a process ends may find no driver any more.
 class BesideCaptures {
  public:
-  BesideCaptures() { require(cudaThreadExchangeStreamCaptureMode(&mode_)); }
-  ~BesideCaptures() { cudaThreadExchangeStreamCaptureMode(&mode_); }
+  BesideCaptures() : is_exchanged_(cudaThreadExchangeStreamCaptureMode(&mode_) == cudaSuccess) {}
+  ~BesideCaptures() {
+    if (is_exchanged_) cudaThreadExchangeStreamCaptureMode(&mode_);
+  }
   BesideCaptures(const BesideCaptures&) = delete;
   BesideCaptures& operator=(const BesideCaptures&) = delete;
 
  private:
   cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+  bool is_exchanged_;
 };
 
 // When a stream of the device that is current at its making is done with what it was told so far.
