@@ -96,9 +96,8 @@ class Recipe(Generic[BatchT, LiveT, ExtentsT]):
             shapes.append(both)
             views.append(found)
             given.update(zip(names, found, strict=True))
-        shaped = ShapedLoad(
-            self._slots, shapes, views, [fill(live, extents) for fill in self._fills]
-        )
+        fills = [fill(live, extents) for fill in self._fills] if self._fills else ()
+        shaped = ShapedLoad(self._slots, shapes, views, fills)
         if self._writer is None:
             return LoadPlan(holding(self._class, given), shaped, self.read, _refuse)
         write = self._writer.prepare(shaped, sources, writes=writes)
