@@ -126,9 +126,10 @@ class PlanCache(Generic[BatchT, LiveT, ExtentsT]):
         """Load a batch of a new shape that nobody has checked: see `plan_of_unseen`."""
         known = [(each, each.read.of(live)) for each in self.recipes.known(live)]
         candidates = [each for each in known if each[0].loads_unseen]
-        plan = plan_of_unseen(candidates, live, extents)
-        if plan is None:
+        found = plan_of_unseen(candidates, live, extents)
+        if found is None:
             return None
+        _, plan = found
         self._keep(key, plan)
         return plan.loaded(live)
 

@@ -114,12 +114,12 @@ def plan_of_unseen(
     candidates: Sequence[Candidate[BatchT, LiveT, ExtentsT]],
     live: LiveT,
     extents: Callable[[], ExtentsT],
-) -> LoadPlan[BatchT] | None:
+) -> tuple[int, LoadPlan[BatchT]] | None:
     """The plan by which a batch was loaded that nobody has checked, as others like it were.
 
-    `live`: as far as it decides about extents; `extents`: finds and checks those, without a look
-    at sources, which is made here. None, with nothing written, where there was none like it, or
-    something is wrong: checks say what.
+    The number says which candidate made it. `live`: as far as it decides about extents; `extents`:
+    finds and checks those, without a look at sources, which is made here. None, with nothing
+    written, where there was none like it, or something is wrong: checks say what.
     """
     if not candidates:
         return None
@@ -127,10 +127,10 @@ def plan_of_unseen(
         found = extents()
     except UllageRuntimeError:
         return None  # which sources are wrong is to be said first
-    for recipe, sources in candidates:
+    for number, (recipe, sources) in enumerate(candidates):
         plan = recipe.plan(live, found, sources, writes=True)
         if plan is not None:
-            return plan
+            return number, plan
     return None
 
 

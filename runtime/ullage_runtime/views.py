@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from operator import le
 from typing import Final, Generic, TypeAlias, TypeVar
 
@@ -97,11 +96,10 @@ class SlotViews:
 class SlotsAlike:
     """Slots of which batches have views of one shape. Each is a key of its own."""
 
-    __slots__ = ("_capacity", "_slots", "_strides")
+    __slots__ = ("_capacity", "_slots")
 
     def __init__(self, slots: Sequence[Tensor]) -> None:
-        self._slots = tuple(slots)
-        self._strides = tuple(slot.stride() for slot in slots)
+        self._slots = [(slot, slot.stride()) for slot in slots]
         self._capacity = tuple(map(min, zip(*(slot.shape for slot in slots), strict=True)))
 
     def views(self, shape: tuple[int, ...]) -> tuple[Tensor, ...]:
@@ -111,7 +109,7 @@ class SlotsAlike:
             raise ValueError(f"A view of shape {shape} does not fit slots of {self._capacity}.")
         # In inference mode the short way would make tensors that nobody may write outside of it.
         head = _strided if torch.is_inference_mode_enabled() else _reinterpreted
-        return tuple(map(head, self._slots, repeat(shape), self._strides, repeat(0)))
+        return tuple([head(slot, shape, strides, 0) for slot, strides in self._slots])
 
 
 _Head: TypeAlias = Callable[[Tensor, Sequence[int], Sequence[int], int], Tensor]

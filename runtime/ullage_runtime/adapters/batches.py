@@ -252,13 +252,16 @@ class ModeLoader(Generic[BatchT]):
     def _unseen(
         self, batch: BatchT, deciding: Callable[[BatchT], Any]
     ) -> tuple[BatchT, SeenBatch[BatchT]]:
-        known = [each for each in self._known if each.is_for(batch)]
-        candidates = [(each.recipe, each.sources_of(batch)) for each in known]
+        alike, candidates = [], []
+        for known in self._known:  # most often one, for which a comprehension takes longer
+            if known.is_for(batch):
+                alike.append(known)
+                candidates.append((known.recipe, known.sources_of(batch)))
         live = deciding(batch)
         found = plan_of_unseen(candidates, live, partial(self._adapter.runner.extents, live))
         if found is not None:
-            like = next(each for each in known if each.recipe.read is found.read)
-            return like.loaded(batch, found)
+            number, planned = found
+            return alike[number].loaded(batch, planned)
         new, plan = self._adapter.load_new(batch, self._mode)
         others = (each for each in self._known if each.recipe is not new.recipe)
         self._known = (new, *others)[:ALIKE]
