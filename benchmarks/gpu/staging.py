@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from gpu.timing import Way, host_microseconds
+from gpu.timing import Way, host_microseconds, round_microseconds
 from ullage_generated.sglang import (
     Config,
     DecodeGraphTargetRunner,
@@ -28,6 +28,9 @@ FILLS = {"seq_lens": 1}
 """Of padded rows; others hold 0."""
 
 DECODES = (1, 8, 32, 128, 512)
+LARGE = (512, 2048, 8192)
+"""Of which the device reads 20 to 320 KiB where the host left them."""
+
 PADDED = ((3, 4), (21, 24), (100, 128), (500, 512))
 """Requests, and the bucket that they are padded to."""
 
@@ -80,10 +83,11 @@ def by_pairs(values: Arrays, padded: int) -> tuple[Way, Mapping[str, Pair]]:
     return load, pairs
 
 
-def measured(
-    runner: EagerTargetRunner | DecodeGraphTargetRunner, requests: int, padded: int
-) -> dict[str, float]:
-    """SystemExit if the two leave different values."""
+Runner = EagerTargetRunner | DecodeGraphTargetRunner
+
+
+def ways(runner: Runner, requests: int, padded: int) -> dict[str, Way]:
+    """SystemExit if they leave different values."""
     values = arrays(requests)
     live = live_of(values, requests)
     by_fields, pairs = by_pairs(values, padded)
@@ -92,20 +96,18 @@ def measured(
     for name, pair in pairs.items():
         if not torch.equal(getattr(batch, name), pair.device[:padded]):
             raise SystemExit(f"{name} is not what its pair holds")
-    return host_microseconds(
-        {
-            "load": lambda: runner.load(live),
-            "load, with tensors and batch made": lambda: runner.load(live_of(values, requests)),
-            "a pinned pair for each field": by_fields,
-        }
-    )
+    return {
+        "load": lambda: runner.load(live),
+        "load, with tensors and batch made": lambda: runner.load(live_of(values, requests)),
+        "a pinned pair for each field": by_fields,
+    }
 
 
 def record() -> dict[str, object]:
     """All of it."""
     config = Config.from_arguments(
         {
-            "max_running_requests": 512,
+            "max_running_requests": max(LARGE),
             "enable_decode_graph": True,
             "capture_requests": [padded for _, padded in PADDED],
         }
@@ -113,10 +115,13 @@ def record() -> dict[str, object]:
     eager = EagerTargetRunner(config, SingleRank(), device="cuda")
     graphs = DecodeGraphTargetRunner(config, SingleRank(), device="cuda")
     return {
-        "what": "one step of a batch on the host, of five fields of int64; host us, medians",
-        "decode": {requests: measured(eager, requests, requests) for requests in DECODES},
+        "what": "one step of a batch on the host, of five fields of int64; us, medians",
+        "decode": {each: host_microseconds(ways(eager, each, each)) for each in DECODES},
         "padded decode": {
-            f"{requests} to {padded}": measured(graphs, requests, padded)
+            f"{requests} to {padded}": host_microseconds(ways(graphs, requests, padded))
             for requests, padded in PADDED
+        },
+        "decode, until the device is done": {
+            each: round_microseconds(ways(eager, each, each)) for each in LARGE
         },
     }

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from itertools import count
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from torch import Tensor
 
+from ullage_runtime.errors import UllageRuntimeError
 from ullage_runtime.load_plan import LoadPlan, SourcesRead, holding
 from ullage_runtime.slots import ExtentsT, LiveT, Shape, Slot, SlotTable
 from ullage_runtime.views import SlotsAlike, SlotViews
@@ -95,15 +96,42 @@ class Recipe(Generic[BatchT, LiveT, ExtentsT]):
             shapes.append(both)
             views.append(found)
             given.update(zip(names, found, strict=True))
-        shaped = ShapedLoad(
-            self._slots, shapes, views, [fill(live, extents) for fill in self._fills]
-        )
+        fills = [fill(live, extents) for fill in self._fills] if self._fills else ()
+        shaped = ShapedLoad(self._slots, shapes, views, fills)
         if self._writer is None:
             return LoadPlan(holding(self._class, given), shaped, self.read, _refuse)
         write = self._writer.prepare(shaped, sources, writes=writes)
         if write is None:
             return None
         return LoadPlan(holding(self._class, given), shaped, self.read, write)
+
+
+Candidate: TypeAlias = tuple[Recipe[BatchT, LiveT, ExtentsT], Sequence[Tensor]]
+"""A recipe that loads unseen batches, with the sources that it reads of one."""
+
+
+def plan_of_unseen(
+    candidates: Sequence[Candidate[BatchT, LiveT, ExtentsT]],
+    live: LiveT,
+    extents: Callable[[], ExtentsT],
+) -> tuple[int, LoadPlan[BatchT]] | None:
+    """The plan by which a batch was loaded that nobody has checked, as others like it were.
+
+    The number says which candidate made it. `live`: as far as it decides about extents; `extents`:
+    finds and checks those, without a look at sources, which is made here. None, with nothing
+    written, where there was none like it, or something is wrong: checks say what.
+    """
+    if not candidates:
+        return None
+    try:
+        found = extents()
+    except UllageRuntimeError:
+        return None  # which sources are wrong is to be said first
+    for number, (recipe, sources) in enumerate(candidates):
+        plan = recipe.plan(live, found, sources, writes=True)
+        if plan is not None:
+            return number, plan
+    return None
 
 
 class Recipes(Generic[BatchT, LiveT, ExtentsT]):

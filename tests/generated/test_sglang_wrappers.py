@@ -22,6 +22,9 @@ from ullage_generated.sglang import (
     FlashinferGraphPrefill,
     FlashinferGraphTree,
     FlashinferMla,
+    FlashinferMlaDraft,
+    FlashinferSecondGraphDecode,
+    FlashinferSecondGraphPrefill,
     LiveBatch,
     Mode,
 )
@@ -209,3 +212,58 @@ def test_latent_attention_works_in_a_slot_of_its_own_with_a_graph_and_without() 
     assert view(arguments["float_workspace_buffer"])[1] == room
     with pytest.raises(WrapperError, match=r"U741: Wrapper flashinfer_graph_decode .*flashinfer"):
         FlashinferGraphDecode(batch, config, use_tensor_cores=False)
+
+
+def test_layers_with_a_window_have_offsets_and_keys_of_their_own() -> None:
+    config = config_of(sliding_window=8)
+    batch = decoding(config)
+    assert batch.flashinfer_second_kv_indices is not None
+    offsets = view(batch.flashinfer_second_kv_indptr)
+    keys = view(batch.flashinfer_second_kv_indices.view(-1))
+    decode = made(FlashinferSecondGraphDecode(batch, config, use_tensor_cores=False))
+    assert view(decode["paged_kv_indptr_buffer"]) == offsets
+    assert view(decode["paged_kv_indices_buffer"]) == keys
+    assert view(decode["paged_kv_last_page_len_buffer"])[1] == (4,)
+    prefill = made(FlashinferSecondGraphPrefill(batch, config))
+    assert view(prefill["qo_indptr_buf"]) == view(batch.flashinfer_second_qo_indptr)
+    assert view(prefill["paged_kv_indptr_buf"]) == offsets
+    assert view(prefill["paged_kv_indices_buf"]) == keys
+    first = made(FlashinferGraphDecode(batch, config, use_tensor_cores=False))
+    assert view(first["paged_kv_indices_buffer"]) != keys
+
+
+def test_without_a_window_or_an_encoder_there_is_no_second_wrapper() -> None:
+    config = config_of()
+    with pytest.raises(WrapperError, match="U741"):
+        FlashinferSecondGraphPrefill(decoding(config), config)
+
+
+def test_latent_attention_plans_every_draft_step_by_rows_of_its_own() -> None:
+    config = config_of(
+        attention_backend="flashinfer_mla",
+        speculative_algorithm="eagle",
+        speculative_num_steps=3,
+        speculative_eagle_topk=1,
+        speculative_num_draft_tokens=4,
+        enable_dp_attention=True,
+        tp_size=2,
+        attn_dp_size=2,
+    )
+    runner = DraftGraphDraftRunner(config, Beside(), device="cpu")
+    batch = runner.load(LiveBatch(mode=Mode.IDLE_IN_DRAFT))
+    slot, offsets, lengths = (
+        batch.mla_draft_kv_indices,
+        batch.mla_draft_kv_indptr,
+        batch.mla_draft_kv_lens,
+    )
+    assert slot is not None
+    assert offsets is not None
+    assert lengths is not None
+    for step in range(3):
+        arguments = made(FlashinferMlaDraft(batch, config, step))
+        assert view(arguments["kv_indptr"]) == view(offsets[step])
+        assert view(arguments["kv_indices"]) == view(slot[step].view(-1))
+        assert view(arguments["kv_len_arr"]) == view(lengths[step])
+        assert view(arguments["kv_len_arr"])[1] == (batch.requests,)
+        assert view(arguments["qo_indptr"]) == view(batch.mla_draft_qo_indptr)
+        assert view(arguments["qo_indptr"])[1] == (batch.requests + 1,)

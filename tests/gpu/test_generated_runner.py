@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from ullage_generated.sglang import Config, EagerTargetRunner, LiveBatch, Mode
+from ullage_runtime.native.library import LaunchError
 from ullage_runtime.native.writer import LibraryWriter
 from ullage_runtime.ranks import SingleRank
 from ullage_runtime.torch_writer import TorchWriter
@@ -99,3 +100,31 @@ def test_one_batch_may_lie_here_and_there(runner: EagerTargetRunner) -> None:
     batch = runner.load(replace(live, positions=live.positions.cpu()))
     assert torch.equal(batch.positions, live.positions)
     assert torch.equal(batch.input_ids, live.input_ids)
+
+
+def test_batches_of_the_host_go_to_whichever_stream_is_current(runner: EagerTargetRunner) -> None:
+    lives = [on_host(decode_of(16, seed)) for seed in range(8)]
+    streams = torch.cuda.Stream(), torch.cuda.Stream()
+    loaded = []
+    torch.cuda.synchronize()
+    for turn, live in enumerate(lives):
+        stream = streams[turn % 2]
+        stream.wait_stream(streams[1 - turn % 2])
+        with torch.cuda.stream(stream):
+            torch.cuda._sleep(20_000_000)
+            batch = runner.load(live)
+            assert batch.input_ids is not None
+            loaded.append(batch.input_ids.clone())
+    torch.cuda.synchronize()
+    for live, ids in zip(lives, loaded, strict=True):
+        assert torch.equal(ids.cpu(), live.input_ids)
+
+
+def test_a_capture_is_no_time_to_load_from_the_host(runner: EagerTargetRunner) -> None:
+    live = on_host(decode_of(5, 1))
+    runner.load(live)
+    with torch.cuda.graph(torch.cuda.CUDAGraph()):
+        torch.zeros(1, device="cuda")  # so that it is no empty graph
+        with pytest.raises(LaunchError, match="while a graph is captured"):
+            runner.load(live)
+    assert torch.equal(runner.load(live).input_ids.cpu(), live.input_ids)

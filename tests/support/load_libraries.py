@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -23,6 +25,8 @@ from ullage_runtime.native.writer import LibraryWriter
 
 EVERY_DTYPE = Path(__file__).with_name("every_dtype.cu")
 FEW_DTYPES = Path(__file__).with_name("few_dtypes.cu")
+RUNTIME = Path(__file__).with_name("emulated")
+"""The folder of the runtime that stands for CUDA's."""
 
 can_build = shutil.which("g++") is not None and importlib.util.find_spec("tvm_ffi") is not None
 needs_host_compiler = pytest.mark.skipif(not can_build, reason="needs g++ and tvm-ffi")
@@ -39,7 +43,8 @@ class EmulatedTarget:
         found = HostTarget().compiler(environment)
         if found is None:
             return None
-        options = ("-O1", "-Wall", "-Werror=return-type", "-DULLAGE_EMULATED", "-x", "c++")
+        options = ("-O1", "-Wall", "-Werror=return-type", "-DULLAGE_EMULATED", f"-I{RUNTIME}")
+        options = (*options, "-x", "c++")
         return Compiler(found.executable, (*found.options, *options), found.version)
 
 
@@ -80,4 +85,74 @@ class Kernel:
 
 def opened_emulated(source: Path) -> Open:
     """A kernel, compiled for host memory."""
-    return opened(library_of(source, EmulatedTarget(), environment=building_environment()))
+    return opened(_emulated(source))
+
+
+def _emulated(source: Path) -> Path:
+    return library_of(source, EmulatedTarget(), environment=building_environment())
+
+
+class EmulatedDevice:
+    """The device of emulated kernels: see `emulated/cuda_runtime.h`."""
+
+    def __init__(self) -> None:
+        self._library = ctypes.CDLL(str(_emulated(FEW_DTYPES)))
+        self._library.emulated_count.restype = ctypes.c_int64
+        self._count: Callable[[int], int] = self._library.emulated_count
+
+    @contextmanager
+    def held_up(self) -> Iterator[None]:
+        """What it is told is done at the end, or when somebody waits for it."""
+        self._library.emulated_hold(True)
+        try:
+            yield
+        finally:
+            self._library.emulated_hold(False)
+
+    @contextmanager
+    def capturing(self) -> Iterator[None]:
+        """A graph records what its stream is told."""
+        self._library.emulated_capture(True)
+        try:
+            yield
+        finally:
+            self._library.emulated_capture(False)
+
+    @contextmanager
+    def failing(self, *, launches: bool = False, allocations: bool = False) -> Iterator[None]:
+        """It refuses some of what it is asked for."""
+        self._library.emulated_fail(launches, allocations)
+        try:
+            yield
+        finally:
+            self._library.emulated_fail(False, False)
+
+    @property
+    def events(self) -> int:
+        """Those that exist."""
+        return self._count(0)
+
+    @property
+    def blocks(self) -> int:
+        """Of pinned memory, those that exist."""
+        return self._count(1)
+
+    @property
+    def recorded(self) -> int:
+        """How often an event was recorded."""
+        return self._count(2)
+
+    @property
+    def waited(self) -> int:
+        """How often somebody waited for it."""
+        return self._count(3)
+
+    @property
+    def waited_with_lock(self) -> int:
+        """How often no other thread of Python could go on meanwhile."""
+        return self._count(4)
+
+    @property
+    def launched(self) -> int:
+        """Kernels."""
+        return self._count(5)

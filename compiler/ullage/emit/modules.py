@@ -11,7 +11,7 @@ from ullage.emit.rendering import render
 from ullage.emit.scan import names_of, without_unused
 from ullage.emit.text import comment, docstring
 
-GENERATED_CODE_VERSION: Final = 6
+GENERATED_CODE_VERSION: Final = 7
 """Which version of the runtime's interface generated code is written for."""
 
 STANDARD: Final[Mapping[str, str]] = {
@@ -79,6 +79,7 @@ RUNTIME: Final[Mapping[str, str]] = {
     "Defaults": "configuration",
     "cut_to_live": "outputs",
     "live_extent": "checks",
+    "made_at_once": "records",
     "map_tensors": "outputs",
     "next_in": "integers",
     "out_of_range": "checks",

@@ -45,7 +45,7 @@ from .registry import (
     PrefillGraphTargetRegistry,
 )
 
-require_generated_code_version(6, __name__)
+require_generated_code_version(7, __name__)
 
 
 @dataclass(frozen=True, slots=True)

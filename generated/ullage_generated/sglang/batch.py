@@ -11,9 +11,10 @@ from typing import Final, NamedTuple
 
 from torch import Tensor
 
+from ullage_runtime.records import made_at_once
 from ullage_runtime.version import require_generated_code_version
 
-require_generated_code_version(6, __name__)
+require_generated_code_version(7, __name__)
 
 
 class Mode(Enum):
@@ -242,6 +243,7 @@ class Extents(NamedTuple):
     padded: Rows
 
 
+@made_at_once
 @dataclass(frozen=True, kw_only=True)
 class LiveBatch:
     """What a scheduler hands to a runner; its tensors have exactly the live rows.
@@ -776,7 +778,7 @@ class DecodeGraphTargetBatch(LoadedBatch):
     flashinfer_row_bytes], uint8: the same in a graph, whose blocks have to do for any queries
     of its rows; only where has_flashinfer.
     """
-    # specs/sglang/backends/mla.yaml:72
+    # specs/sglang/backends/mla.yaml:78
     mla_workspace: Tensor | None = None
     """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)], uint8: what two blocks of each
     multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
@@ -1136,7 +1138,7 @@ class DflashGraphDraftBatch(LoadedBatch):
     flashinfer_row_bytes], uint8: the same in a graph, whose blocks have to do for any queries
     of its rows; only where has_flashinfer.
     """
-    # specs/sglang/backends/mla.yaml:72
+    # specs/sglang/backends/mla.yaml:78
     mla_workspace: Tensor | None = None
     """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)], uint8: what two blocks of each
     multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
@@ -1439,7 +1441,7 @@ class DraftExtendGraphDraftBatch(LoadedBatch):
     flashinfer_row_bytes], uint8: the same in a graph, whose blocks have to do for any queries
     of its rows; only where has_flashinfer.
     """
-    # specs/sglang/backends/mla.yaml:72
+    # specs/sglang/backends/mla.yaml:78
     mla_workspace: Tensor | None = None
     """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)], uint8: what two blocks of each
     multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
@@ -1700,7 +1702,7 @@ class DraftGraphDraftBatch(LoadedBatch):
     (tokens - 1) * flashinfer_single_tile) * flashinfer_row_bytes], uint8: the same for draft
     steps, in which each branch is a request of its own; only where has_flashinfer.
     """
-    # specs/sglang/backends/mla.yaml:72
+    # specs/sglang/backends/mla.yaml:78
     mla_workspace: Tensor | None = None
     """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)], uint8: what two blocks of each
     multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
@@ -1803,6 +1805,14 @@ class DraftGraphDraftBatch(LoadedBatch):
     """[speculative_num_steps, tokens, request_table_width], int32: slots of all keys; only where
     has_mla.
     """
+    # specs/sglang/backends/mla.yaml:70
+    mla_draft_qo_indptr: Tensor | None = None
+    """[requests * speculative_eagle_topk + 1], int32: where the queries of each request begin;
+    only where has_mla.
+    """
+    # specs/sglang/backends/mla.yaml:73
+    mla_draft_kv_lens: Tensor | None = None
+    """[speculative_num_steps, tokens], int32: keys of each request; only where has_mla."""
     # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None = None
     """[context_pages], int64: the first token of each page; only where has_page_tables."""
@@ -1883,7 +1893,7 @@ class EagerTargetBatch(LoadedBatch):
     // key_heads * 128, flashinfer_single_rows) * flashinfer_row_bytes], uint8: what its
     kernels keep between their parts; only where has_flashinfer.
     """
-    # specs/sglang/backends/mla.yaml:72
+    # specs/sglang/backends/mla.yaml:78
     mla_workspace: Tensor | None = None
     """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)], uint8: what two blocks of each
     multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
@@ -2018,7 +2028,7 @@ class EagerDraftBatch(LoadedBatch):
     // key_heads * 128, flashinfer_single_rows) * flashinfer_row_bytes], uint8: what its
     kernels keep between their parts; only where has_flashinfer.
     """
-    # specs/sglang/backends/mla.yaml:72
+    # specs/sglang/backends/mla.yaml:78
     mla_workspace: Tensor | None = None
     """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)], uint8: what two blocks of each
     multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,

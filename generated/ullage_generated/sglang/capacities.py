@@ -13,7 +13,7 @@ from ullage_runtime.version import require_generated_code_version
 
 from .config import Config, SpeculativeAlgorithm
 
-require_generated_code_version(6, __name__)
+require_generated_code_version(7, __name__)
 
 
 # specs/sglang/runners/decode_graph.yaml:1

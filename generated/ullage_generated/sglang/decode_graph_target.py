@@ -46,7 +46,7 @@ from .config import Config
 from .engine import DecodeGraphTargetEngine, DecodeGraphTargetFacts
 from .registry import DecodeGraphTargetRegistry
 
-require_generated_code_version(6, __name__)
+require_generated_code_version(7, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -1840,7 +1840,7 @@ class DecodeGraphTargetRunner:
                     (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
                     (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
                 ),
-                # specs/sglang/backends/mla.yaml:72
+                # specs/sglang/backends/mla.yaml:78
                 Slot("mla_workspace", registry.mla_workspace),
             ),
             SlotGroup(
@@ -2882,7 +2882,7 @@ class DecodeGraphTargetRunner:
                     (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
                     (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
                 ),
-                # specs/sglang/backends/mla.yaml:72
+                # specs/sglang/backends/mla.yaml:78
                 Slot("mla_workspace", registry.mla_workspace),
             ),
             SlotGroup(
@@ -3961,7 +3961,7 @@ class DecodeGraphTargetRunner:
                     (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
                     (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
                 ),
-                # specs/sglang/backends/mla.yaml:72
+                # specs/sglang/backends/mla.yaml:78
                 Slot("mla_workspace", registry.mla_workspace),
             ),
             SlotGroup(
@@ -4975,7 +4975,7 @@ class DecodeGraphTargetRunner:
                     (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
                     (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
                 ),
-                # specs/sglang/backends/mla.yaml:72
+                # specs/sglang/backends/mla.yaml:78
                 Slot("mla_workspace", registry.mla_workspace),
             ),
             SlotGroup(
@@ -5994,7 +5994,7 @@ class DecodeGraphTargetRunner:
                     (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
                     (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
                 ),
-                # specs/sglang/backends/mla.yaml:72
+                # specs/sglang/backends/mla.yaml:78
                 Slot("mla_workspace", registry.mla_workspace),
             ),
             SlotGroup(
@@ -7021,7 +7021,7 @@ class DecodeGraphTargetRunner:
                     (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
                     (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
                 ),
-                # specs/sglang/backends/mla.yaml:72
+                # specs/sglang/backends/mla.yaml:78
                 Slot("mla_workspace", registry.mla_workspace),
             ),
             SlotGroup(

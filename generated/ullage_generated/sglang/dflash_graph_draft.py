@@ -45,7 +45,7 @@ from .config import Config, SpeculativeAlgorithm
 from .engine import DflashGraphDraftEngine, DflashGraphDraftFacts
 from .registry import DflashGraphDraftRegistry
 
-require_generated_code_version(6, __name__)
+require_generated_code_version(7, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -743,7 +743,7 @@ class DflashGraphDraftRunner:
                     (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
                     (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
                 ),
-                # specs/sglang/backends/mla.yaml:72
+                # specs/sglang/backends/mla.yaml:78
                 Slot("mla_workspace", registry.mla_workspace),
             ),
             SlotGroup(
@@ -1442,7 +1442,7 @@ class DflashGraphDraftRunner:
                     (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
                     (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
                 ),
-                # specs/sglang/backends/mla.yaml:72
+                # specs/sglang/backends/mla.yaml:78
                 Slot("mla_workspace", registry.mla_workspace),
             ),
             SlotGroup(

@@ -37,7 +37,7 @@ from .config import Config, SpeculativeAlgorithm
 from .engine import DflashWorkerDraftEngine
 from .registry import DflashWorkerDraftRegistry
 
-require_generated_code_version(6, __name__)
+require_generated_code_version(7, __name__)
 
 
 # specs/sglang/modes/dflash_block.yaml:1

@@ -45,7 +45,7 @@ from .config import Config, SpeculativeAlgorithm
 from .engine import DraftExtendGraphDraftEngine, DraftExtendGraphDraftFacts
 from .registry import DraftExtendGraphDraftRegistry
 
-require_generated_code_version(6, __name__)
+require_generated_code_version(7, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -951,7 +951,7 @@ class DraftExtendGraphDraftRunner:
                     (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
                     (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
                 ),
-                # specs/sglang/backends/mla.yaml:72
+                # specs/sglang/backends/mla.yaml:78
                 Slot("mla_workspace", registry.mla_workspace),
             ),
             SlotGroup(

@@ -45,7 +45,7 @@ from .config import Config, SpeculativeAlgorithm
 from .engine import DraftGraphDraftEngine, DraftGraphDraftFacts
 from .registry import DraftGraphDraftRegistry
 
-require_generated_code_version(6, __name__)
+require_generated_code_version(7, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -954,7 +954,7 @@ class DraftGraphDraftRunner:
                     (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
                     (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
                 ),
-                # specs/sglang/backends/mla.yaml:72
+                # specs/sglang/backends/mla.yaml:78
                 Slot("mla_workspace", registry.mla_workspace),
             ),
             SlotGroup(
@@ -1143,6 +1143,22 @@ class DraftGraphDraftRunner:
                 Slot("mla_draft_kv_indices", registry.mla_draft_kv_indices),
                 # specs/sglang/backends/triton.yaml:74
                 Slot("triton_draft_kv_indices", registry.triton_draft_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests * present(config.speculative_eagle_topk) + 1,),
+                    (extents.padded.requests * present(config.speculative_eagle_topk) + 1,),
+                ),
+                # specs/sglang/backends/mla.yaml:70
+                Slot("mla_draft_qo_indptr", registry.mla_draft_qo_indptr),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (present(config.speculative_num_steps), extents.rows.tokens),
+                    (present(config.speculative_num_steps), extents.padded.tokens),
+                ),
+                # specs/sglang/backends/mla.yaml:73
+                Slot("mla_draft_kv_lens", registry.mla_draft_kv_lens),
             ),
             SlotGroup(
                 lambda extents: ((config.context_pages,), (config.context_pages,)),
@@ -1390,6 +1406,8 @@ class DraftGraphDraftRunner:
         poison_around(self.registry.flashinfer_draft_kv_indices, None)
         poison_around(self.registry.mla_draft_kv_indptr, None)
         poison_around(self.registry.mla_draft_kv_indices, None)
+        poison_around(self.registry.mla_draft_qo_indptr, None)
+        poison_around(self.registry.mla_draft_kv_lens, None)
         poison_around(self.registry.strided_indices, None)
         poison_around(self.registry.draft_page_table, None)
         poison_around(self.registry.draft_window_page_table, None)

@@ -48,7 +48,7 @@ from .config import Config, CpStrategy, SpeculativeAlgorithm
 from .engine import EagerDraftEngine
 from .registry import EagerDraftRegistry
 
-require_generated_code_version(6, __name__)
+require_generated_code_version(7, __name__)
 
 InputsT = TypeVar("InputsT")
 ShardsT = TypeVar("ShardsT")
@@ -2124,7 +2124,7 @@ class EagerDraftRunner:
                     (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
                     (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
                 ),
-                # specs/sglang/backends/mla.yaml:72
+                # specs/sglang/backends/mla.yaml:78
                 Slot("mla_workspace", registry.mla_workspace),
             ),
             SlotGroup(
@@ -2684,7 +2684,7 @@ class EagerDraftRunner:
                     (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
                     (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
                 ),
-                # specs/sglang/backends/mla.yaml:72
+                # specs/sglang/backends/mla.yaml:78
                 Slot("mla_workspace", registry.mla_workspace),
             ),
             SlotGroup(

@@ -45,7 +45,7 @@ from .config import Config, SpeculativeAlgorithm
 from .engine import MultiLayerGraphDraftEngine, MultiLayerGraphDraftFacts
 from .registry import MultiLayerGraphDraftRegistry
 
-require_generated_code_version(6, __name__)
+require_generated_code_version(7, __name__)
 
 OutputT = TypeVar("OutputT")
 

@@ -46,7 +46,7 @@ from .config import Config, SpeculativeAlgorithm
 from .engine import PrefillGraphDraftEngine, PrefillGraphDraftFacts
 from .registry import PrefillGraphDraftRegistry
 
-require_generated_code_version(6, __name__)
+require_generated_code_version(7, __name__)
 
 OutputT = TypeVar("OutputT")
 

@@ -46,7 +46,7 @@ from .config import Config
 from .engine import PrefillGraphTargetEngine, PrefillGraphTargetFacts
 from .registry import PrefillGraphTargetRegistry
 
-require_generated_code_version(6, __name__)
+require_generated_code_version(7, __name__)
 
 OutputT = TypeVar("OutputT")
 

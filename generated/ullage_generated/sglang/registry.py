@@ -36,7 +36,7 @@ from .capacities import (
 )
 from .config import AttentionBackend, Config, SpeculativeAlgorithm
 
-require_generated_code_version(6, __name__)
+require_generated_code_version(7, __name__)
 
 
 # specs/sglang/runners/decode_graph.yaml:1
@@ -80,7 +80,7 @@ class DecodeGraphTargetRegistry:
     flashinfer_row_bytes]: the same in a graph, whose blocks have to do for any queries of its
     rows.
     """
-    # specs/sglang/backends/mla.yaml:72
+    # specs/sglang/backends/mla.yaml:78
     mla_workspace: Tensor | None
     """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)]: what two blocks of each
     multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
@@ -1113,7 +1113,7 @@ class DflashGraphDraftRegistry:
     flashinfer_row_bytes]: the same in a graph, whose blocks have to do for any queries of its
     rows.
     """
-    # specs/sglang/backends/mla.yaml:72
+    # specs/sglang/backends/mla.yaml:78
     mla_workspace: Tensor | None
     """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)]: what two blocks of each
     multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
@@ -2005,7 +2005,7 @@ class DraftExtendGraphDraftRegistry:
     flashinfer_row_bytes]: the same in a graph, whose blocks have to do for any queries of its
     rows.
     """
-    # specs/sglang/backends/mla.yaml:72
+    # specs/sglang/backends/mla.yaml:78
     mla_workspace: Tensor | None
     """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)]: what two blocks of each
     multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
@@ -2757,7 +2757,7 @@ class DraftGraphDraftRegistry:
     (tokens - 1) * flashinfer_single_tile) * flashinfer_row_bytes]: the same for draft steps,
     in which each branch is a request of its own.
     """
-    # specs/sglang/backends/mla.yaml:72
+    # specs/sglang/backends/mla.yaml:78
     mla_workspace: Tensor | None
     """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)]: what two blocks of each
     multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
@@ -2842,6 +2842,12 @@ class DraftGraphDraftRegistry:
     # specs/sglang/backends/mla.yaml:67
     mla_draft_kv_indices: Tensor | None
     """[speculative_num_steps, tokens, request_table_width]: slots of all keys."""
+    # specs/sglang/backends/mla.yaml:70
+    mla_draft_qo_indptr: Tensor | None
+    """[requests * speculative_eagle_topk + 1]: where the queries of each request begin."""
+    # specs/sglang/backends/mla.yaml:73
+    mla_draft_kv_lens: Tensor | None
+    """[speculative_num_steps, tokens]: keys of each request."""
     # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None
     """[context_pages]: the first token of each page."""
@@ -3055,6 +3061,22 @@ class DraftGraphDraftRegistry:
                     torch.int32,
                 )
             )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape(
+                    "mla_draft_qo_indptr",
+                    (capacities.requests * present(config.speculative_eagle_topk) + 1,),
+                    torch.int32,
+                )
+            )
+        if config.has_mla:
+            compute_slots.append(
+                SlotShape(
+                    "mla_draft_kv_lens",
+                    (present(config.speculative_num_steps), capacities.tokens),
+                    torch.int32,
+                )
+            )
         if config.has_page_tables:
             compute_slots.append(SlotShape("strided_indices", (config.context_pages,), torch.int64))
         if config.has_page_tables:
@@ -3259,6 +3281,8 @@ class DraftGraphDraftRegistry:
             else None,
             mla_draft_kv_indptr=compute.slot("mla_draft_kv_indptr") if config.has_mla else None,
             mla_draft_kv_indices=compute.slot("mla_draft_kv_indices") if config.has_mla else None,
+            mla_draft_qo_indptr=compute.slot("mla_draft_qo_indptr") if config.has_mla else None,
+            mla_draft_kv_lens=compute.slot("mla_draft_kv_lens") if config.has_mla else None,
             strided_indices=compute.slot("strided_indices") if config.has_page_tables else None,
             draft_page_table=compute.slot("draft_page_table") if config.has_page_tables else None,
             draft_window_page_table=compute.slot("draft_window_page_table")
@@ -3331,6 +3355,8 @@ class DraftGraphDraftRegistry:
             self.flashinfer_draft_kv_indices,
             self.mla_draft_kv_indptr,
             self.mla_draft_kv_indices,
+            self.mla_draft_qo_indptr,
+            self.mla_draft_kv_lens,
             self.strided_indices,
             self.draft_page_table,
             self.draft_window_page_table,
@@ -3381,7 +3407,7 @@ class EagerTargetRegistry:
     // key_heads * 128, flashinfer_single_rows) * flashinfer_row_bytes]: what its kernels keep
     between their parts.
     """
-    # specs/sglang/backends/mla.yaml:72
+    # specs/sglang/backends/mla.yaml:78
     mla_workspace: Tensor | None
     """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)]: what two blocks of each
     multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,
@@ -3770,7 +3796,7 @@ class EagerDraftRegistry:
     // key_heads * 128, flashinfer_single_rows) * flashinfer_row_bytes]: what its kernels keep
     between their parts.
     """
-    # specs/sglang/backends/mla.yaml:72
+    # specs/sglang/backends/mla.yaml:78
     mla_workspace: Tensor | None
     """[2 * multiprocessors * 64 * (2 * mla_output_size + 4)]: what two blocks of each
     multiprocessor leave to be merged, of 64 packed queries each: outputs in half precision,

@@ -64,7 +64,7 @@ from .ngram_worker_target import NgramWorkerTargetRunner
 from .prefill_graph_draft import PrefillGraphDraftRunner
 from .prefill_graph_target import PrefillGraphTargetRunner
 
-require_generated_code_version(6, __name__)
+require_generated_code_version(7, __name__)
 
 
 class TargetRunnersFacts(DecodeGraphTargetFacts, PrefillGraphTargetFacts, Protocol):

@@ -15,7 +15,7 @@ from ullage_runtime.version import require_generated_code_version
 
 from .config import Config
 
-require_generated_code_version(6, __name__)
+require_generated_code_version(7, __name__)
 
 
 # specs/sglang/backends/flashinfer.yaml:126
@@ -646,6 +646,226 @@ class FlashinferGraphPrefill:
 
 
 # specs/sglang/backends/flashinfer.yaml:236
+class FlashinferSecondGraphDecodeSlots(Protocol):
+    """What a batch has for flashinfer_second_graph_decode."""
+
+    # specs/sglang/backends/flashinfer.yaml:100
+    @property
+    def flashinfer_graph_workspace(self) -> Tensor | None: ...
+
+    # specs/sglang/backends/flashinfer.yaml:47
+    @property
+    def flashinfer_second_kv_indptr(self) -> Tensor | None: ...
+
+    # specs/sglang/backends/flashinfer.yaml:62
+    @property
+    def flashinfer_second_kv_indices(self) -> Tensor | None: ...
+
+    # specs/sglang/backends/flashinfer.yaml:45
+    @property
+    def flashinfer_last_page_len(self) -> Tensor | None: ...
+
+
+# specs/sglang/backends/flashinfer.yaml:236
+class FlashinferSecondGraphDecode:
+    """One token of each request against the keys of its window or of its encoder, inside a
+    graph.
+
+    Wraps flashinfer.BatchDecodeWithPagedKVCacheWrapper, an object of which is `made`; only where
+    has_flashinfer and has_second_wrapper.
+    """
+
+    declared: Final = Declaration(
+        "flashinfer_second_graph_decode",
+        "flashinfer.BatchDecodeWithPagedKVCacheWrapper",
+        "has_flashinfer and has_second_wrapper",
+        "specs/sglang/backends/flashinfer.yaml:236",
+    )
+
+    # specs/sglang/backends/flashinfer.yaml:241
+    def __init__(
+        self, batch: FlashinferSecondGraphDecodeSlots, config: Config, *, use_tensor_cores: bool
+    ) -> None:
+        """Makes the object over slots of the batch, whose storage it keeps. Raises WrapperError
+        for what it lacks.
+        """
+        self.declared.require(config.has_flashinfer and config.has_second_wrapper)
+        self.config = config
+        self.made: LibraryObject = self.declared.made(
+            float_workspace_buffer=self.declared.slot(
+                "flashinfer_graph_workspace",
+                batch.flashinfer_graph_workspace,
+                "where has_flashinfer",
+            ),
+            use_cuda_graph=True,
+            use_tensor_cores=use_tensor_cores,
+            paged_kv_indptr_buffer=self.declared.slot(
+                "flashinfer_second_kv_indptr",
+                batch.flashinfer_second_kv_indptr,
+                "where has_flashinfer and has_second_wrapper",
+            ),
+            paged_kv_indices_buffer=self.declared.slot(
+                "flashinfer_second_kv_indices",
+                batch.flashinfer_second_kv_indices,
+                "where has_flashinfer and has_second_wrapper",
+                flat=True,
+            ),
+            paged_kv_last_page_len_buffer=self.declared.slot(
+                "flashinfer_last_page_len", batch.flashinfer_last_page_len, "where has_flashinfer"
+            ),
+        )
+
+    # specs/sglang/backends/flashinfer.yaml:247
+    def plan(
+        self,
+        *,
+        indptr: Tensor,
+        indices: Tensor,
+        last_page_len: Tensor,
+        head_dim: int,
+        page_size: int,
+        window_left: int,
+        q_data_type: torch.dtype,
+        kv_data_type: torch.dtype,
+        sm_scale: float,
+    ) -> None:
+        """Prepares the runs that follow."""
+        self.made.plan(
+            indptr=indptr,
+            indices=indices,
+            last_page_len=last_page_len,
+            num_qo_heads=self.config.attention_heads,
+            num_kv_heads=self.config.key_heads,
+            head_dim=head_dim,
+            page_size=page_size,
+            window_left=window_left,
+            q_data_type=q_data_type,
+            kv_data_type=kv_data_type,
+            sm_scale=sm_scale,
+        )
+
+    # specs/sglang/backends/flashinfer.yaml:251
+    def run(self, q: Tensor, paged_kv_cache: Tensor | tuple[Tensor, ...]) -> Tensor:
+        """Runs as planned last."""
+        return self.made.run(q, paged_kv_cache)
+
+
+# specs/sglang/backends/flashinfer.yaml:253
+class FlashinferSecondGraphPrefillSlots(Protocol):
+    """What a batch has for flashinfer_second_graph_prefill."""
+
+    # specs/sglang/backends/flashinfer.yaml:100
+    @property
+    def flashinfer_graph_workspace(self) -> Tensor | None: ...
+
+    # specs/sglang/backends/flashinfer.yaml:50
+    @property
+    def flashinfer_second_qo_indptr(self) -> Tensor | None: ...
+
+    # specs/sglang/backends/flashinfer.yaml:47
+    @property
+    def flashinfer_second_kv_indptr(self) -> Tensor | None: ...
+
+    # specs/sglang/backends/flashinfer.yaml:62
+    @property
+    def flashinfer_second_kv_indices(self) -> Tensor | None: ...
+
+    # specs/sglang/backends/flashinfer.yaml:45
+    @property
+    def flashinfer_last_page_len(self) -> Tensor | None: ...
+
+
+# specs/sglang/backends/flashinfer.yaml:253
+class FlashinferSecondGraphPrefill:
+    """Tokens of each request against the keys of its window or of its encoder, inside a graph.
+
+    Wraps flashinfer.BatchPrefillWithPagedKVCacheWrapper, an object of which is `made`; only where
+    has_flashinfer and has_second_wrapper.
+    """
+
+    declared: Final = Declaration(
+        "flashinfer_second_graph_prefill",
+        "flashinfer.BatchPrefillWithPagedKVCacheWrapper",
+        "has_flashinfer and has_second_wrapper",
+        "specs/sglang/backends/flashinfer.yaml:253",
+    )
+
+    # specs/sglang/backends/flashinfer.yaml:258
+    def __init__(self, batch: FlashinferSecondGraphPrefillSlots, config: Config) -> None:
+        """Makes the object over slots of the batch, whose storage it keeps. Raises WrapperError
+        for what it lacks.
+        """
+        self.declared.require(config.has_flashinfer and config.has_second_wrapper)
+        self.config = config
+        self.made: LibraryObject = self.declared.made(
+            float_workspace_buffer=self.declared.slot(
+                "flashinfer_graph_workspace",
+                batch.flashinfer_graph_workspace,
+                "where has_flashinfer",
+            ),
+            backend="fa2",
+            use_cuda_graph=True,
+            qo_indptr_buf=self.declared.slot(
+                "flashinfer_second_qo_indptr",
+                batch.flashinfer_second_qo_indptr,
+                "where has_flashinfer and has_second_wrapper",
+            ),
+            paged_kv_indptr_buf=self.declared.slot(
+                "flashinfer_second_kv_indptr",
+                batch.flashinfer_second_kv_indptr,
+                "where has_flashinfer and has_second_wrapper",
+            ),
+            paged_kv_indices_buf=self.declared.slot(
+                "flashinfer_second_kv_indices",
+                batch.flashinfer_second_kv_indices,
+                "where has_flashinfer and has_second_wrapper",
+                flat=True,
+            ),
+            paged_kv_last_page_len_buf=self.declared.slot(
+                "flashinfer_last_page_len", batch.flashinfer_last_page_len, "where has_flashinfer"
+            ),
+        )
+
+    # specs/sglang/backends/flashinfer.yaml:265
+    def plan(
+        self,
+        *,
+        qo_indptr: Tensor,
+        paged_kv_indptr: Tensor,
+        paged_kv_indices: Tensor,
+        paged_kv_last_page_len: Tensor,
+        head_dim_qk: int,
+        page_size: int,
+        causal: bool,
+        window_left: int,
+        q_data_type: torch.dtype,
+        kv_data_type: torch.dtype,
+        sm_scale: float,
+    ) -> None:
+        """Prepares the runs that follow."""
+        self.made.plan(
+            qo_indptr=qo_indptr,
+            paged_kv_indptr=paged_kv_indptr,
+            paged_kv_indices=paged_kv_indices,
+            paged_kv_last_page_len=paged_kv_last_page_len,
+            num_qo_heads=self.config.attention_heads,
+            num_kv_heads=self.config.key_heads,
+            head_dim_qk=head_dim_qk,
+            page_size=page_size,
+            causal=causal,
+            window_left=window_left,
+            q_data_type=q_data_type,
+            kv_data_type=kv_data_type,
+            sm_scale=sm_scale,
+        )
+
+    # specs/sglang/backends/flashinfer.yaml:270
+    def run(self, q: Tensor, paged_kv_cache: Tensor | tuple[Tensor, ...]) -> Tensor:
+        """Runs as planned last."""
+        return self.made.run(q, paged_kv_cache)
+
+
+# specs/sglang/backends/flashinfer.yaml:272
 class FlashinferDraftDecodeSlots(Protocol):
     """What a batch has for flashinfer_draft_decode."""
 
@@ -666,7 +886,7 @@ class FlashinferDraftDecodeSlots(Protocol):
     def flashinfer_draft_last_page_len(self) -> Tensor | None: ...
 
 
-# specs/sglang/backends/flashinfer.yaml:236
+# specs/sglang/backends/flashinfer.yaml:272
 class FlashinferDraftDecode:
     """The tokens of one draft step against the keys of their branches.
 
@@ -678,10 +898,10 @@ class FlashinferDraftDecode:
         "flashinfer_draft_decode",
         "flashinfer.BatchDecodeWithPagedKVCacheWrapper",
         "has_flashinfer and speculative",
-        "specs/sglang/backends/flashinfer.yaml:236",
+        "specs/sglang/backends/flashinfer.yaml:272",
     )
 
-    # specs/sglang/backends/flashinfer.yaml:242
+    # specs/sglang/backends/flashinfer.yaml:278
     def __init__(
         self,
         batch: FlashinferDraftDecodeSlots,
@@ -725,7 +945,7 @@ class FlashinferDraftDecode:
             ),
         )
 
-    # specs/sglang/backends/flashinfer.yaml:248
+    # specs/sglang/backends/flashinfer.yaml:284
     def plan(
         self,
         *,
@@ -752,22 +972,22 @@ class FlashinferDraftDecode:
             sm_scale=sm_scale,
         )
 
-    # specs/sglang/backends/flashinfer.yaml:252
+    # specs/sglang/backends/flashinfer.yaml:288
     def run(self, q: Tensor, paged_kv_cache: Tensor | tuple[Tensor, ...]) -> Tensor:
         """Runs as planned last."""
         return self.made.run(q, paged_kv_cache)
 
 
-# specs/sglang/backends/mla.yaml:81
+# specs/sglang/backends/mla.yaml:87
 class FlashinferMlaSlots(Protocol):
     """What a batch has for flashinfer_mla."""
 
-    # specs/sglang/backends/mla.yaml:72
+    # specs/sglang/backends/mla.yaml:78
     @property
     def mla_workspace(self) -> Tensor | None: ...
 
 
-# specs/sglang/backends/mla.yaml:81
+# specs/sglang/backends/mla.yaml:87
 class FlashinferMla:
     """Tokens of each request against the latent keys of its request, without a graph.
 
@@ -779,10 +999,10 @@ class FlashinferMla:
         "flashinfer_mla",
         "flashinfer.BatchMLAPagedAttentionWrapper",
         "has_mla",
-        "specs/sglang/backends/mla.yaml:81",
+        "specs/sglang/backends/mla.yaml:87",
     )
 
-    # specs/sglang/backends/mla.yaml:86
+    # specs/sglang/backends/mla.yaml:92
     def __init__(self, batch: FlashinferMlaSlots, config: Config) -> None:
         """Makes the object over slots of the batch, whose storage it keeps. Raises WrapperError
         for what it lacks.
@@ -796,7 +1016,7 @@ class FlashinferMla:
             backend="fa2",
         )
 
-    # specs/sglang/backends/mla.yaml:88
+    # specs/sglang/backends/mla.yaml:94
     def plan(
         self,
         *,
@@ -827,17 +1047,17 @@ class FlashinferMla:
             kv_data_type=kv_data_type,
         )
 
-    # specs/sglang/backends/mla.yaml:92
+    # specs/sglang/backends/mla.yaml:98
     def run(self, q_nope: Tensor, q_pe: Tensor, ckv_cache: Tensor, kpe_cache: Tensor) -> Tensor:
         """Runs as planned last."""
         return self.made.run(q_nope, q_pe, ckv_cache, kpe_cache)
 
 
-# specs/sglang/backends/mla.yaml:94
+# specs/sglang/backends/mla.yaml:100
 class FlashinferGraphMlaSlots(Protocol):
     """What a batch has for flashinfer_graph_mla."""
 
-    # specs/sglang/backends/mla.yaml:72
+    # specs/sglang/backends/mla.yaml:78
     @property
     def mla_workspace(self) -> Tensor | None: ...
 
@@ -858,7 +1078,7 @@ class FlashinferGraphMlaSlots(Protocol):
     def mla_kv_lens(self) -> Tensor | None: ...
 
 
-# specs/sglang/backends/mla.yaml:94
+# specs/sglang/backends/mla.yaml:100
 class FlashinferGraphMla:
     """Tokens of each request against the latent keys of its request, inside a graph.
 
@@ -870,10 +1090,10 @@ class FlashinferGraphMla:
         "flashinfer_graph_mla",
         "flashinfer.BatchMLAPagedAttentionWrapper",
         "has_mla",
-        "specs/sglang/backends/mla.yaml:94",
+        "specs/sglang/backends/mla.yaml:100",
     )
 
-    # specs/sglang/backends/mla.yaml:99
+    # specs/sglang/backends/mla.yaml:105
     def __init__(self, batch: FlashinferGraphMlaSlots, config: Config) -> None:
         """Makes the object over slots of the batch, whose storage it keeps. Raises WrapperError
         for what it lacks.
@@ -894,7 +1114,7 @@ class FlashinferGraphMla:
             kv_len_arr=self.declared.slot("mla_kv_lens", batch.mla_kv_lens, "where has_mla"),
         )
 
-    # specs/sglang/backends/mla.yaml:106
+    # specs/sglang/backends/mla.yaml:112
     def plan(
         self,
         *,
@@ -925,7 +1145,120 @@ class FlashinferGraphMla:
             kv_data_type=kv_data_type,
         )
 
-    # specs/sglang/backends/mla.yaml:110
+    # specs/sglang/backends/mla.yaml:116
+    def run(self, q_nope: Tensor, q_pe: Tensor, ckv_cache: Tensor, kpe_cache: Tensor) -> Tensor:
+        """Runs as planned last."""
+        return self.made.run(q_nope, q_pe, ckv_cache, kpe_cache)
+
+
+# specs/sglang/backends/mla.yaml:118
+class FlashinferMlaDraftSlots(Protocol):
+    """What a batch has for flashinfer_mla_draft."""
+
+    # specs/sglang/backends/mla.yaml:78
+    @property
+    def mla_workspace(self) -> Tensor | None: ...
+
+    # specs/sglang/backends/mla.yaml:70
+    @property
+    def mla_draft_qo_indptr(self) -> Tensor | None: ...
+
+    # specs/sglang/backends/mla.yaml:64
+    @property
+    def mla_draft_kv_indptr(self) -> Tensor | None: ...
+
+    # specs/sglang/backends/mla.yaml:67
+    @property
+    def mla_draft_kv_indices(self) -> Tensor | None: ...
+
+    # specs/sglang/backends/mla.yaml:73
+    @property
+    def mla_draft_kv_lens(self) -> Tensor | None: ...
+
+
+# specs/sglang/backends/mla.yaml:118
+class FlashinferMlaDraft:
+    """The tokens of one draft step against the latent keys of their requests.
+
+    Wraps flashinfer.BatchMLAPagedAttentionWrapper, an object of which is `made`; one object for
+    each step of speculative_num_steps; only where has_mla and speculative.
+    """
+
+    declared: Final = Declaration(
+        "flashinfer_mla_draft",
+        "flashinfer.BatchMLAPagedAttentionWrapper",
+        "has_mla and speculative",
+        "specs/sglang/backends/mla.yaml:118",
+    )
+
+    # specs/sglang/backends/mla.yaml:124
+    def __init__(self, batch: FlashinferMlaDraftSlots, config: Config, step: int) -> None:
+        """Makes the object over slots of the batch, whose storage it keeps. Raises WrapperError
+        for what it lacks.
+        """
+        self.declared.require(config.has_mla and config.speculative)
+        self.declared.require_index("step", step, present(config.speculative_num_steps))
+        self.step = step
+        self.config = config
+        self.made: LibraryObject = self.declared.made(
+            float_workspace_buffer=self.declared.slot(
+                "mla_workspace", batch.mla_workspace, "where has_mla"
+            ),
+            backend="fa2",
+            use_cuda_graph=True,
+            qo_indptr=self.declared.slot(
+                "mla_draft_qo_indptr", batch.mla_draft_qo_indptr, "where has_mla, in drafting"
+            ),
+            kv_indptr=self.declared.slot(
+                "mla_draft_kv_indptr",
+                batch.mla_draft_kv_indptr,
+                "where has_mla, in drafting",
+                at=step,
+            ),
+            kv_indices=self.declared.slot(
+                "mla_draft_kv_indices",
+                batch.mla_draft_kv_indices,
+                "where has_mla, in drafting",
+                at=step,
+                flat=True,
+            ),
+            kv_len_arr=self.declared.slot(
+                "mla_draft_kv_lens", batch.mla_draft_kv_lens, "where has_mla, in drafting", at=step
+            ),
+        )
+
+    # specs/sglang/backends/mla.yaml:131
+    def plan(
+        self,
+        *,
+        qo_indptr: Tensor,
+        kv_indptr: Tensor,
+        kv_indices: Tensor,
+        kv_len_arr: Tensor,
+        head_dim_kpe: int,
+        page_size: int,
+        causal: bool,
+        sm_scale: float,
+        q_data_type: torch.dtype,
+        kv_data_type: torch.dtype,
+    ) -> None:
+        """Prepares the runs that follow."""
+        self.made.plan(
+            qo_indptr=qo_indptr,
+            kv_indptr=kv_indptr,
+            kv_indices=kv_indices,
+            kv_len_arr=kv_len_arr,
+            num_heads=self.config.attention_heads,
+            head_dim_ckv=present(self.config.mla_output_size),
+            head_dim_kpe=head_dim_kpe,
+            page_size=page_size,
+            causal=causal,
+            sm_scale=sm_scale,
+            q_data_type=q_data_type,
+            kv_data_type=kv_data_type,
+        )
+
+    # specs/sglang/backends/mla.yaml:135
     def run(self, q_nope: Tensor, q_pe: Tensor, ckv_cache: Tensor, kpe_cache: Tensor) -> Tensor:
         """Runs as planned last."""
         return self.made.run(q_nope, q_pe, ckv_cache, kpe_cache)

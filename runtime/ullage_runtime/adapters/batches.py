@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
+from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from torch import Tensor
 
 from ullage_runtime.arena_regions import Regions
-from ullage_runtime.errors import UllageRuntimeError
 from ullage_runtime.load_plan import LoadPlan, holding, values_of, with_fields
 from ullage_runtime.plan_cache import PlanCache, Seen
-from ullage_runtime.recipe import ALIKE, Recipe
+from ullage_runtime.recipe import ALIKE, Recipe, plan_of_unseen
 from ullage_runtime.slots import LiveT
 from ullage_runtime.views import RecentlyUsed
 
@@ -122,7 +122,6 @@ class KnownSources(Generic[BatchT, LiveT]):
     ) -> None:
         """`batch`: the one before, whose class decides which attributes there are; `views`: those
         that stand for a field of what is loaded, with that field."""
-        self._adapter = adapter
         self.recipe = recipe
         sources, absent = (
             list(map(adapter.attribute_of, each))
@@ -135,22 +134,9 @@ class KnownSources(Generic[BatchT, LiveT]):
         self._attributes = tuple(views)
         self._fields_of = values_of(tuple(views.values()))
 
-    def load(
-        self, batch: BatchT, deciding: Callable[[BatchT], LiveT]
-    ) -> tuple[BatchT, SeenBatch[BatchT]] | None:
-        """A batch of a new shape, and what loads others like it; see `PlanCache.load_unseen`.
-
-        `deciding`: what decides about its extents, as a live batch.
-        """
-        if not self.recipe.loads_unseen or self.absent_of(batch) != self.missing:
-            return None
-        live, sources = deciding(batch), self.sources_of(batch)
-        try:
-            extents = self._adapter.runner.extents(live)
-        except UllageRuntimeError:
-            return None  # which sources are wrong is to be said first
-        plan = self.recipe.plan(live, extents, sources, writes=True)
-        return None if plan is None else self.loaded(batch, plan)
+    def is_for(self, batch: BatchT) -> bool:
+        """Whether it loads batches of shapes that were not seen before, and one like this."""
+        return self.recipe.loads_unseen and self.absent_of(batch) == self.missing
 
     def loaded(self, batch: BatchT, plan: LoadPlan[Any]) -> tuple[BatchT, SeenBatch[BatchT]]:
         """A batch that a plan has loaded, and what loads others like it."""
@@ -266,10 +252,16 @@ class ModeLoader(Generic[BatchT]):
     def _unseen(
         self, batch: BatchT, deciding: Callable[[BatchT], Any]
     ) -> tuple[BatchT, SeenBatch[BatchT]]:
-        for known in self._known:
-            loaded = known.load(batch, deciding)
-            if loaded is not None:
-                return loaded
+        alike, candidates = [], []
+        for known in self._known:  # most often one, for which a comprehension takes longer
+            if known.is_for(batch):
+                alike.append(known)
+                candidates.append((known.recipe, known.sources_of(batch)))
+        live = deciding(batch)
+        found = plan_of_unseen(candidates, live, partial(self._adapter.runner.extents, live))
+        if found is not None:
+            number, planned = found
+            return alike[number].loaded(batch, planned)
         new, plan = self._adapter.load_new(batch, self._mode)
         others = (each for each in self._known if each.recipe is not new.recipe)
         self._known = (new, *others)[:ALIKE]

@@ -1,13 +1,13 @@
-"""Sources on the host are packed into one block, sent at once, and loaded from there.
+"""Sources on the host are packed into a block, and the kernel of a device reads them there.
 
-Here the device is the CPU too, so that what is sent can be looked at and no event is ever late.
+Here the device is emulated: its memory is the host's, and it is as late as a test asks for. A
+library of a CPU packs and reads in the same way, and needs to wait for nothing.
 """
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
 
 import pytest
 import torch
@@ -15,226 +15,248 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from ullage_runtime.native.library import LaunchError
-from ullage_runtime.native.staging import (
-    ALIGNMENT,
-    DEPTH,
-    SMALLEST,
-    Ring,
-    Stage,
-    StagedSlots,
-    side_by_side,
-    staged_positions,
-)
-from ullage_runtime.torch_writer import TorchWriter
-from ullage_runtime.writers import PreparedLoad, ShapedLoad, SlotWriter, WrittenSlot
+from support.load_libraries import EmulatedDevice, Kernel, needs_host_compiler
+from support.slot_loads import Case, Loaded, cases
+from ullage_runtime.native.library import LaunchError, TakeRecipe
+from ullage_runtime.native.library_slots import LibrarySlots, staged_positions
+from ullage_runtime.writers import PreparedLoad, ShapedLoad, WrittenSlot
 
-CPU = torch.device("cpu")
+pytestmark = [pytest.mark.slow, needs_host_compiler]
+
 CAPACITY = 40
-DTYPES = (torch.int64, torch.int32, torch.bool, torch.bfloat16)
+DEPTH = 3
+"""Blocks of a ring: see staging.cuh."""
+
+SMALLEST = 1 << 16
+"""Bytes of the smallest block."""
 
 
-@dataclass
-class RecordedEvent:
-    """What was asked of it, in order."""
-
-    calls: list[str] = field(default_factory=list)
-
-    def synchronize(self) -> None:
-        self.calls.append("wait")
-
-    def record(self) -> None:
-        self.calls.append("record")
+@pytest.fixture(scope="module")
+def device() -> EmulatedDevice:
+    return EmulatedDevice()
 
 
-def slots_of(dtypes: tuple[torch.dtype, ...]) -> list[WrittenSlot]:
-    """A slot of each type, whose tail is filled with 1."""
-    return [
-        WrittenSlot(torch.zeros(CAPACITY, dtype=dtype), at, 0, f"field{at}", 1)
-        for at, dtype in enumerate(dtypes)
-    ]
+@pytest.fixture(scope="module")
+def emulated() -> Kernel:
+    return Kernel.emulated()
 
 
-def shaped(slots: list[WrittenSlot], live: int, padded: int) -> ShapedLoad:
-    shapes = [((live,), (padded,)) for _ in slots]
-    return ShapedLoad(slots, shapes, [(slot.storage[:padded],) for slot in slots], ())
+@pytest.fixture
+def take(emulated: Kernel) -> TakeRecipe:
+    """Of a runner whose blocks are its own."""
+    return emulated.open(0)
 
 
-def sources_of(dtypes: tuple[torch.dtype, ...], live: int, seed: int) -> list[Tensor]:
-    generator = torch.Generator().manual_seed(seed)
-    return [torch.randint(0, 100, (live,), generator=generator).to(dtype) for dtype in dtypes]
+class Staged:
+    """A slot of its own whose batches lie on the host; its tail is filled with 1."""
+
+    def __init__(self, take: TakeRecipe, *, live: int = 3, padded: int = 4) -> None:
+        self.live = live
+        self.slot = torch.zeros(max(CAPACITY, padded), dtype=torch.int64)
+        slots = [WrittenSlot(self.slot, 0, 0, "field", 1)]
+        self.first = self.batch(0)
+        shaped = ShapedLoad(slots, [((live,), (padded,))], [(self.slot[:padded],)], ())
+        found = LibrarySlots(take, slots, [self.first], {0}).prepare(shaped, [self.first])
+        assert found is not None
+        self.load: PreparedLoad = found
+
+    def batch(self, seed: int) -> Tensor:
+        return torch.arange(self.live) + 100 * seed
+
+    @property
+    def rows(self) -> Tensor:
+        return self.slot[: self.live]
 
 
-def staged(
-    stage: Stage, slots: list[WrittenSlot], sources: list[Tensor], positions: tuple[int, ...]
-) -> StagedSlots:
-    writer = TorchWriter(())
-    return StagedSlots(stage, positions, slots, sources, pack=writer, load=writer)
+def written(loaded: Loaded, take: TakeRecipe, staged: Sequence[int]) -> PreparedLoad:
+    """What loads all cases, some from the host."""
+    steps = loaded.steps
+    slots = [WrittenSlot(step.view, i, 0, step.source, step.fill) for i, step in enumerate(steps)]
+    shapes = [(step.live, tuple(step.view.shape)) for step in steps]
+    shaped = ShapedLoad(slots, shapes, [(step.view,) for step in steps], ())
+    load = LibrarySlots(take, slots, loaded.sources, staged).prepare(shaped, loaded.sources)
+    assert load is not None
+    return load
 
 
-def load_of(
-    stage: Stage, dtypes: tuple[torch.dtype, ...], live: int, padded: int
-) -> tuple[list[WrittenSlot], PreparedLoad]:
-    slots, sources = slots_of(dtypes), sources_of(dtypes, live, 0)
-    found = staged(stage, slots, sources, tuple(range(len(slots)))).prepare(
-        shaped(slots, live, padded), sources
-    )
-    assert found is not None
-    return slots, found
-
-
-@given(
-    dtypes=st.lists(st.sampled_from(DTYPES), min_size=1, max_size=6).map(tuple),
-    shapes=st.lists(
-        st.tuples(st.integers(0, CAPACITY), st.integers(0, CAPACITY)).map(sorted),
-        min_size=1,
-        max_size=6,
-    ),
-    data=st.data(),
-)
+@given(st.data(), st.integers(0, 1000))
 def test_what_is_staged_is_loaded_as_it_would_be_without(
-    dtypes: tuple[torch.dtype, ...], shapes: list[list[int]], data: st.DataObject
+    kernel: Kernel, data: st.DataObject, seed: int
 ) -> None:
-    ends = st.integers(0, len(dtypes) - 1)
-    positions = tuple(sorted(data.draw(st.sets(ends, min_size=1), label="those on the host")))
-    stage, direct = Stage(CPU, RecordedEvent), TorchWriter(())
-    ours, theirs = slots_of(dtypes), slots_of(dtypes)
-    for seed, (live, padded) in enumerate(shapes):
-        sources = sources_of(dtypes, live, seed)
-        staged(stage, ours, sources, positions).prepare(
-            shaped(ours, live, padded), sources, writes=True
-        )
-        direct.of(theirs, sources).prepare(shaped(theirs, live, padded), sources, writes=True)
-        for one, other in zip(ours, theirs, strict=True):
-            assert torch.equal(one.storage, other.storage)
+    if kernel.device != "cpu":
+        pytest.skip("its sources lie on the device")
+    some = data.draw(st.lists(cases(dtypes=kernel.dtypes), min_size=1, max_size=12))
+    actual, expected = (Loaded(some, "cpu", seed) for _ in range(2))
+    numbers = range(len(actual.sources))
+    staged = data.draw(st.sets(st.sampled_from(numbers)) if numbers else st.just(set()))
+    addresses = [address for each in actual.regions.addresses for address in each]
+    load = written(actual, kernel.open(0, *addresses), sorted(staged))
+    for _ in range(2 * DEPTH):
+        assert load(actual.sources)
+        expected.load_by_torch()
+        assert torch.equal(actual.arena.storage, expected.arena.storage)
+        for each in (actual, expected):
+            each.poison()
+            each.fresh()
 
 
-def test_a_block_is_packed_again_only_after_the_device_has_read_it() -> None:
-    stage = Stage(CPU, RecordedEvent)
-    _, load = load_of(stage, (torch.int64,), 3, 4)
-    ring = stage.ring(1)
-    for seed in range(2 * DEPTH):
-        assert load(sources_of((torch.int64,), 3, seed))
-    for block in ring.blocks:
-        assert isinstance(block.free, RecordedEvent)
-        assert block.free.calls == ["wait", "record"] * 2
+@pytest.mark.parametrize("layout", ["dense", "misaligned", "strided", "transposed", "cut"])
+def test_sources_of_any_layout_are_packed(emulated: Kernel, layout: str) -> None:
+    case = Case((6, 4, 9), (5, 3, 9), (4, 2, 7), torch.int64, torch.int32, layout, True, 7)
+    actual, expected = (Loaded([case, case], "cpu", 1) for _ in range(2))
+    assert written(actual, emulated.open(0), [0, 1])(actual.sources)
+    expected.load_by_torch()
+    assert torch.equal(actual.arena.storage, expected.arena.storage)
 
 
-def test_batches_in_flight_lie_in_blocks_of_their_own() -> None:
-    stage = Stage(CPU, RecordedEvent)
-    _, load = load_of(stage, (torch.int64,), 3, 3)
-    batches = [sources_of((torch.int64,), 3, seed) for seed in range(DEPTH)]
-    for batch in batches:
-        assert load(batch)
-    kept = [block.host[:24].view(torch.int64).tolist() for block in stage.ring(1).blocks]
-    assert sorted(kept) == sorted(batch[0].tolist() for batch in batches)
-
-
-def test_other_types_and_shapes_are_refused_and_nothing_is_written() -> None:
-    dtypes = (torch.int64, torch.int32)
-    slots, load = load_of(Stage(CPU, RecordedEvent), dtypes, 3, 4)
-    assert load(sources_of(dtypes, 3, 1))
-    before = [slot.storage.clone() for slot in slots]
-    first, second = sources_of(dtypes, 3, 2)
-    for wrong in ([first, second.long()], [first[:2], second], [first.to("meta"), second]):
-        assert not load(wrong)
-        assert all(
-            torch.equal(slot.storage, kept) for slot, kept in zip(slots, before, strict=True)
-        )
-
-
-def test_a_load_that_was_prepared_goes_on_where_a_larger_batch_made_a_larger_ring() -> None:
-    stage = Stage(CPU, RecordedEvent)
-    slots, load = load_of(stage, (torch.int64,), 3, 3)
-    small = stage.ring(1)
-    large = stage.ring(SMALLEST + 1)
-    assert large is not small
-    assert large.size == 2 * SMALLEST
-    assert stage.ring(2 * SMALLEST) is large
-    assert stage.ring(SMALLEST) is small
-    batch = sources_of((torch.int64,), 3, 5)
-    assert load(batch)
-    assert torch.equal(slots[0].storage[:3], batch[0])
-
-
-@given(
-    st.lists(
-        st.tuples(st.lists(st.integers(0, 5), max_size=3).map(tuple), st.sampled_from(DTYPES)),
-        min_size=1,
-    )
-)
-def test_sources_lie_side_by_side_at_aligned_places(
-    parts: list[tuple[tuple[int, ...], torch.dtype]],
+def test_batches_in_flight_lie_in_blocks_of_their_own(
+    device: EmulatedDevice, take: TakeRecipe
 ) -> None:
-    shapes, dtypes = [shape for shape, _ in parts], [dtype for _, dtype in parts]
-    places = list(side_by_side(shapes, dtypes))
-    assert all(place.start % ALIGNMENT == 0 for place in places)
-    assert all(0 <= two.start - one.stop < ALIGNMENT for one, two in pairwise(places))
-    for place, shape, dtype in zip(places, shapes, dtypes, strict=True):
-        assert torch.empty(place.stop - place.start, dtype=torch.uint8).view(dtype).numel() == (
-            torch.Size(shape).numel()
-        )
+    """The device is far behind: each slot gets its own batch all the same."""
+    every = [Staged(take) for _ in range(4 * DEPTH)]
+    with device.held_up():
+        for seed, each in enumerate(every):
+            source = each.batch(seed)
+            assert each.load([source])
+            source.fill_(-1)  # it may be written again at once
+    for seed, each in enumerate(every):
+        assert torch.equal(each.rows, each.batch(seed))
 
 
-def test_a_ring_that_was_made_in_inference_mode_is_written_outside_of_it() -> None:
-    slots, first = slots_of((torch.int64,)), sources_of((torch.int64,), 3, 0)
+def test_a_block_is_packed_again_only_after_the_device_has_read_it(
+    device: EmulatedDevice, take: TakeRecipe
+) -> None:
+    staged, waited = Staged(take), device.waited
+    with device.held_up():
+        for seed in range(DEPTH):
+            assert staged.load([staged.batch(seed)])
+        assert device.waited == waited
+        assert torch.equal(staged.rows, torch.zeros_like(staged.rows))
+        assert staged.load([staged.batch(DEPTH)])
+        assert device.waited == waited + 1
+        assert torch.equal(staged.rows, staged.batch(0))
+    assert torch.equal(staged.rows, staged.batch(DEPTH))
+
+
+def test_other_threads_go_on_while_a_load_waits_for_the_device(
+    device: EmulatedDevice, take: TakeRecipe
+) -> None:
+    staged, before = Staged(take), device.waited_with_lock
+    with device.held_up():
+        for seed in range(2 * DEPTH):
+            assert staged.load([staged.batch(seed)])
+    assert device.waited_with_lock == before
+
+
+def test_a_load_is_one_launch_and_one_event(device: EmulatedDevice, take: TakeRecipe) -> None:
+    staged = Staged(take)
+    launched, recorded = device.launched, device.recorded
+    assert staged.load([staged.batch(1)])
+    assert (device.launched, device.recorded) == (launched + 1, recorded + 1)
+
+
+def test_shapes_share_their_blocks(device: EmulatedDevice, take: TakeRecipe) -> None:
+    blocks, events = device.blocks, device.events
+    every = [Staged(take, live=live, padded=live + 1) for live in range(1, 9)]
+    assert device.blocks == blocks + DEPTH
+    assert device.events == events + DEPTH
+    for seed, each in enumerate(every):
+        assert each.load([each.batch(seed)])
+        assert torch.equal(each.rows, each.batch(seed))
+
+
+def test_a_load_that_was_prepared_goes_on_where_a_larger_batch_made_larger_blocks(
+    device: EmulatedDevice, take: TakeRecipe
+) -> None:
+    blocks, rows = device.blocks, SMALLEST // 8
+    small = Staged(take)
+    fitting = Staged(take, live=rows, padded=rows)
+    assert device.blocks == blocks + DEPTH
+    large = Staged(take, live=rows + 1, padded=rows + 1)
+    assert device.blocks == blocks + 2 * DEPTH
+    for each in (large, small, fitting, large, small):
+        assert each.load([each.batch(5)])
+        assert torch.equal(each.rows, each.batch(5))
+
+
+def test_blocks_are_given_back_once_the_device_has_read_them(
+    device: EmulatedDevice, emulated: Kernel
+) -> None:
+    gc.collect()
+    before = device.blocks, device.events
+    staged = Staged(emulated.open(0))
+    slot, batch = staged.slot, staged.batch(7)
+    with device.held_up():
+        assert staged.load([batch])
+        assert (device.blocks, device.events) != before
+        del staged
+        gc.collect()
+        assert torch.equal(slot[:3], batch)
+        assert (device.blocks, device.events) == before
+
+
+def test_other_types_and_shapes_are_refused_and_nothing_is_written(take: TakeRecipe) -> None:
+    staged = Staged(take)
+    assert staged.load([staged.batch(1)])
+    before, batch = staged.slot.clone(), staged.batch(2)
+    strided = torch.zeros(6, dtype=torch.int64)[::2]
+    for wrong in ([], [batch.int()], [batch[:2]], [batch.to("meta")], [strided], [batch, batch]):
+        assert not staged.load(wrong)
+        assert torch.equal(staged.slot, before)
+
+
+def test_a_capture_is_no_time_to_load_from_the_host(
+    device: EmulatedDevice, take: TakeRecipe
+) -> None:
+    staged = Staged(take)
+    with device.capturing(), pytest.raises(LaunchError, match="while a graph is captured: load"):
+        staged.load([staged.batch(1)])
+    assert torch.equal(staged.slot, torch.zeros_like(staged.slot))
+    assert staged.load([staged.batch(1)])
+
+
+def test_a_block_is_guarded_even_where_the_launch_fails(
+    device: EmulatedDevice, take: TakeRecipe
+) -> None:
+    staged, recorded = Staged(take), device.recorded
+    with (
+        device.failing(launches=True),
+        pytest.raises(LaunchError, match="CUDA: unspecified launch failure"),
+    ):
+        staged.load([staged.batch(1)])
+    assert device.recorded == recorded + 1
+    assert staged.load([staged.batch(2)])
+    assert torch.equal(staged.rows, staged.batch(2))
+
+
+def test_memory_that_cannot_be_had_is_an_error_and_asked_for_again(
+    device: EmulatedDevice, take: TakeRecipe
+) -> None:
+    blocks, events = device.blocks, device.events
+    with (
+        device.failing(allocations=True),
+        pytest.raises(LaunchError, match="CUDA: out of memory"),
+    ):
+        Staged(take)
+    assert (device.blocks, device.events) == (blocks, events)
+    staged = Staged(take)
+    assert staged.load([staged.batch(1)])
+
+
+def test_a_load_prepared_in_inference_mode_goes_on_outside_of_it(take: TakeRecipe) -> None:
     with torch.inference_mode():
-        writer = staged(Stage(CPU, RecordedEvent), slots, first, (0,))
-        load = writer.prepare(shaped(slots, 3, 4), first, writes=True)
-        assert load is not None
-    for seed in range(DEPTH):
-        batch = sources_of((torch.int64,), 3, seed)
-        assert load(batch)
-        assert torch.equal(slots[0].storage[:3], batch[0])
+        staged = Staged(take)
+        assert staged.load([staged.first])
+    assert staged.load([staged.batch(2)])
+    assert torch.equal(staged.rows, staged.batch(2))
 
 
-def test_a_single_number_is_staged_as_well() -> None:
+def test_a_single_number_is_staged_as_well(take: TakeRecipe) -> None:
     slots = [WrittenSlot(torch.zeros((), dtype=torch.int64), 0, 0, "field", None)]
     source = [torch.tensor(7)]
-    shaped_load = ShapedLoad(slots, [((), ())], [(slots[0].storage,)], ())
-    writer = staged(Stage(CPU, RecordedEvent), slots, source, (0,))
-    assert writer.prepare(shaped_load, source, writes=True) is not None
+    shaped = ShapedLoad(slots, [((), ())], [(slots[0].storage,)], ())
+    assert LibrarySlots(take, slots, source, {0}).prepare(shaped, source, writes=True) is not None
     assert slots[0].storage.item() == 7
-
-
-def test_a_capture_is_no_time_to_load_from_the_host() -> None:
-    capturing: list[bool] = []
-    stage = Stage(CPU, RecordedEvent, lambda: bool(capturing))
-    slots, load = load_of(stage, (torch.int64,), 3, 4)
-    before = slots[0].storage.clone()
-    capturing.append(True)
-    with pytest.raises(LaunchError, match="while a graph is captured"):
-        load(sources_of((torch.int64,), 3, 1))
-    assert torch.equal(slots[0].storage, before)
-
-
-def test_a_block_is_guarded_even_where_the_load_fails() -> None:
-    class Failing:
-        def of(self, slots: Sequence[WrittenSlot], sources: Sequence[Tensor]) -> SlotWriter:
-            return self
-
-        def prepare(
-            self, load: ShapedLoad, sources: Sequence[Tensor], *, writes: bool = False
-        ) -> PreparedLoad:
-            def fail(_: Sequence[Tensor]) -> bool:
-                raise LaunchError("no room")
-
-            return fail
-
-    stage, slots = Stage(CPU, RecordedEvent), slots_of((torch.int64,))
-    batch = sources_of((torch.int64,), 3, 0)
-    writer = StagedSlots(stage, (0,), slots, batch, pack=TorchWriter(()), load=Failing())
-    with pytest.raises(LaunchError, match="no room"):
-        writer.prepare(shaped(slots, 3, 4), batch, writes=True)
-    events = [block.free for block in stage.ring(1).blocks]
-    assert sum(isinstance(each, RecordedEvent) and "record" in each.calls for each in events) == 1
-
-
-def test_a_ring_takes_its_blocks_in_turn() -> None:
-    ring = Ring(16, CPU, RecordedEvent)
-    turns = [ring.turn() for _ in range(2 * DEPTH)]
-    assert turns[:DEPTH] == turns[DEPTH:]
-    assert sorted(turns[:DEPTH]) == list(range(DEPTH))
 
 
 def test_only_sources_on_the_host_for_slots_elsewhere_wait() -> None:

@@ -9,7 +9,7 @@ namespace {
 using Slots = ullage::Table<
     // flashinfer_graph_workspace: specs/sglang/backends/flashinfer.yaml:100
     ullage::Slot<std::uint8_t, 1>,
-    // mla_workspace: specs/sglang/backends/mla.yaml:72
+    // mla_workspace: specs/sglang/backends/mla.yaml:78
     ullage::Slot<std::uint8_t, 1>,
     // graph_input_embeds: specs/sglang/backends/prepared.yaml:3
     ullage::Slot<ullage::bfloat16, 2>,

@@ -9,7 +9,7 @@ namespace {
 using Slots = ullage::Table<
     // flashinfer_draft_workspace: specs/sglang/backends/flashinfer.yaml:111
     ullage::Slot<std::uint8_t, 1>,
-    // mla_workspace: specs/sglang/backends/mla.yaml:72
+    // mla_workspace: specs/sglang/backends/mla.yaml:78
     ullage::Slot<std::uint8_t, 1>,
     // input_ids: specs/sglang/slots.yaml:3
     ullage::Slot<std::int64_t, 1, std::int32_t>,
@@ -59,6 +59,10 @@ using Slots = ullage::Table<
     ullage::Slot<std::int32_t, 2>,
     // mla_draft_kv_indices: specs/sglang/backends/mla.yaml:67
     ullage::Slot<std::int32_t, 3>,
+    // mla_draft_qo_indptr: specs/sglang/backends/mla.yaml:70
+    ullage::Slot<std::int32_t, 1>,
+    // mla_draft_kv_lens: specs/sglang/backends/mla.yaml:73
+    ullage::Slot<std::int32_t, 2>,
     // strided_indices: specs/sglang/backends/page_tables.yaml:38
     ullage::Slot<std::int64_t, 1>,
     // draft_page_table: specs/sglang/backends/page_tables.yaml:74

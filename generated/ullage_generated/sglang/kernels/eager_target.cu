@@ -9,7 +9,7 @@ namespace {
 using Slots = ullage::Table<
     // flashinfer_workspace: specs/sglang/backends/flashinfer.yaml:91
     ullage::Slot<std::uint8_t, 1>,
-    // mla_workspace: specs/sglang/backends/mla.yaml:72
+    // mla_workspace: specs/sglang/backends/mla.yaml:78
     ullage::Slot<std::uint8_t, 1>,
     // input_ids: specs/sglang/slots.yaml:3
     ullage::Slot<std::int64_t, 1, std::int32_t>,

@@ -6,28 +6,45 @@
 #include <stdexcept>
 #include <string>
 
-#ifdef __CUDACC__
+// Tests emulate a device with a runtime of their own, whose memory is the host's.
+#if defined(__CUDACC__) || defined(ULLAGE_EMULATED)
+#define ULLAGE_HAS_RUNTIME
 #include <cuda_runtime.h>
 #endif
 
 namespace ullage {
 
 #ifdef __CUDACC__
-using Stream = cudaStream_t;
 constexpr DLDeviceType kDevice = kDLCUDA;
 
-inline void require(cudaError_t error) {
-  if (error == cudaSuccess) return;
-  throw std::runtime_error(std::string("CUDA: ") + cudaGetErrorString(error));
-}
-
 // The stream that torch's next operation would go to.
-inline Stream current_stream(const DLPackExchangeAPI& interface, int device) {
+inline cudaStream_t current_stream(const DLPackExchangeAPI& interface, int device) {
   void* stream = nullptr;
   if (interface.current_work_stream(kDevice, device, &stream) != 0) {
     throw std::runtime_error("torch has no current stream");
   }
-  return static_cast<Stream>(stream);
+  return static_cast<cudaStream_t>(stream);
+}
+#else
+constexpr DLDeviceType kDevice = kDLCPU;
+
+inline void* current_stream(const DLPackExchangeAPI&, int) { return nullptr; }
+#endif
+
+#ifdef ULLAGE_HAS_RUNTIME
+using Stream = cudaStream_t;
+
+inline void require(cudaError_t error) {
+  if (error == cudaSuccess) return;
+  cudaGetLastError();  // or torch would find it after its next launch
+  throw std::runtime_error(std::string("CUDA: ") + cudaGetErrorString(error));
+}
+
+// Whether a graph records what the stream is told.
+inline bool is_capturing(Stream stream) {
+  cudaStreamCaptureStatus status;
+  require(cudaStreamIsCapturing(stream, &status));
+  return status != cudaStreamCaptureStatusNone;
 }
 
 // Makes a device the current one, and takes that back.
@@ -48,9 +65,8 @@ class OnDevice {
 };
 #else
 using Stream = void*;
-constexpr DLDeviceType kDevice = kDLCPU;
 
-inline Stream current_stream(const DLPackExchangeAPI&, int) { return nullptr; }
+inline bool is_capturing(Stream) { return false; }
 
 class OnDevice {
  public:

@@ -1,8 +1,10 @@
-// Launching the kernel on a stream. Compiled by a host compiler, a launch is a loop over all
-// threads, and host memory is the device: that is how tests run the kernel without one.
+// Launching the kernel on a stream. Compiled by a host compiler, a launch is a function of the host
+// that loops over all threads, and host memory is the device: that is how tests run the kernel
+// without one.
 #pragma once
 
 #include <algorithm>
+#include <memory>
 
 #include <ullage/device.cuh>
 #include <ullage/layout.cuh>
@@ -33,12 +35,26 @@ void load_code() {
 }
 #else
 template <class Forms, int kOuter, int kCapacity>
-void launch(const Launch<kOuter, kCapacity>& argument, std::uint32_t blocks, Stream) {
-  for (std::uint32_t block = 0; block < blocks; ++block) {
-    for (unsigned thread = 0; thread < kThreads; ++thread) {
-      write_cells<Forms>(argument, block, thread);
+struct EmulatedLaunch {
+  Launch<kOuter, kCapacity> argument;
+  std::uint32_t blocks;
+
+  static void run(void* data) {
+    const std::unique_ptr<EmulatedLaunch> own(static_cast<EmulatedLaunch*>(data));
+    for (std::uint32_t block = 0; block < own->blocks; ++block) {
+      for (unsigned thread = 0; thread < kThreads; ++thread) {
+        write_cells<Forms>(own->argument, block, thread);
+      }
     }
   }
+};
+
+template <class Forms, int kOuter, int kCapacity>
+void launch(const Launch<kOuter, kCapacity>& argument, std::uint32_t blocks, Stream stream) {
+  using Emulated = EmulatedLaunch<Forms, kOuter, kCapacity>;
+  auto own = std::make_unique<Emulated>(Emulated{argument, blocks});
+  require(cudaLaunchHostFunc(stream, &Emulated::run, own.get()));
+  own.release();  // it is the device's now: see run
 }
 
 template <class Forms, int kOuter, int kCapacity>

@@ -6,7 +6,6 @@
 
 #include <optional>
 #include <stdexcept>
-#include <vector>
 
 #include <ullage/kernel.cuh>
 
@@ -17,13 +16,38 @@ struct Extent {
   std::int64_t size, live, to_stride, from_stride;
 };
 
-// A slot to load. `source` and what `fill` has to say may be missing.
+// The most that a tensor of torch has.
+constexpr int kMostAxes = 64;
+
+// Axes from the outermost to the row, on the stack: every shape that is new makes some.
+class Axes {
+ public:
+  void add(const Extent& axis) {
+    if (count_ > kMostAxes) throw std::invalid_argument("a slot has too many axes");
+    axes_[count_++] = axis;
+  }
+
+  int size() const { return count_; }
+  bool empty() const { return count_ == 0; }
+  Extent& back() { return axes_[count_ - 1]; }
+  const Extent& operator[](int position) const { return axes_[position]; }
+  const Extent* begin() const { return axes_; }
+  const Extent* end() const { return axes_ + count_; }
+
+ private:
+  Extent axes_[kMostAxes + 1];  // and a row of one
+  int count_ = 0;
+};
+
+// A slot to load. `source` and what `fill` has to say may be missing, and `live` where nothing is;
+// `staged`: whether the source is on the host, and the device reads it elsewhere.
 struct SlotLoad {
   const DLTensor* view;
   const DLTensor* source;
-  std::vector<std::int64_t> live;
+  const std::int64_t* live;
   bool filled;
   std::uint64_t fill;
+  bool staged = false;
 };
 
 inline char* address_of(const DLTensor& tensor) {
@@ -33,15 +57,14 @@ inline char* address_of(const DLTensor& tensor) {
 inline int bytes_of(DLDataType dtype) { return (dtype.bits * dtype.lanes + 7) / 8; }
 
 // The axes that a load writes: the whole view, or its live part where nothing is filled.
-inline std::vector<Extent> written_axes(const SlotLoad& load) {
-  bool has_live = true;
-  for (const std::int64_t live : load.live) has_live = has_live && live > 0;
-  std::vector<Extent> axes;
-  axes.reserve(load.view->ndim);
+inline Axes written_axes(const SlotLoad& load) {
+  bool has_live = load.live != nullptr;
+  for (int i = 0; has_live && i < load.view->ndim; ++i) has_live = load.live[i] > 0;
+  Axes axes;
   for (int i = 0; i < load.view->ndim; ++i) {
     const std::int64_t live = has_live ? load.live[i] : 0, step = load.view->strides[i];
     const std::int64_t from = load.source == nullptr ? step : load.source->strides[i];
-    axes.push_back({load.filled ? load.view->shape[i] : live, live, step, from});
+    axes.add({load.filled ? load.view->shape[i] : live, live, step, from});
   }
   return axes;
 }
@@ -53,9 +76,8 @@ inline bool follows(const Extent& inner, const Extent& outer) {
 }
 
 // As few axes as possible, the last of which has no gaps.
-inline std::vector<Extent> joined(const std::vector<Extent>& axes) {
-  std::vector<Extent> result;
-  result.reserve(axes.size() + 1);
+inline Axes joined(const Axes& axes) {
+  Axes result;
   std::int64_t live = 1;
   for (const Extent& axis : axes) {
     live = axis.live > 0 ? live : 0;
@@ -65,10 +87,10 @@ inline std::vector<Extent> joined(const std::vector<Extent>& axes) {
       result.back() = {outer.size * axis.size, outer.live * axis.size, axis.to_stride,
                        axis.from_stride};
     } else {
-      result.push_back(axis);
+      result.add(axis);
     }
   }
-  if (result.empty() || result.back().to_stride != 1) result.push_back({1, live, 1, 1});
+  if (result.empty() || result.back().to_stride != 1) result.add({1, live, 1, 1});
   return result;
 }
 
@@ -85,15 +107,15 @@ template <class Table, int kOuter>
 std::optional<Step<kOuter>> step_of(const SlotLoad& load) {
   const DLTensor& view = *load.view;
   if (load.source == nullptr && !load.filled) return std::nullopt;
-  const std::vector<Extent> written = written_axes(load);
+  const Axes written = written_axes(load);
   for (const Extent& axis : written) {
     if (axis.size == 0) return std::nullopt;
   }
-  const std::vector<Extent> axes = joined(written);
+  Axes axes = joined(written);
   const DLDataType from = load.source == nullptr ? view.dtype : load.source->dtype;
   const int form = number_of_form(typename Table::Forms{}, view.dtype, from);
   const Extent row = axes.back();
-  const int outer = static_cast<int>(axes.size()) - 1;
+  const int outer = axes.size() - 1;
   if (form < 0) throw std::invalid_argument("no slot of the runner has these dtypes");
   if (outer > kOuter) throw std::invalid_argument("no slot of the runner has so many axes");
 

@@ -15,10 +15,11 @@ namespace ullage {
 
 namespace ffi = tvm::ffi;
 
-// Where a runner lies, and how to read its tensors.
+// Where a runner lies, how to read its tensors, and where those on the host wait.
 struct Opened {
   Place place;
   Reading reading;
+  std::unique_ptr<Stage> stage;
 };
 
 // Takes numbers one after another.
@@ -52,7 +53,7 @@ inline void describe(const Tensors& tensors, std::ptrdiff_t position, DLTensor& 
 // of a RecipeSlot.
 template <class Table>
 std::shared_ptr<const Recipe<Table>> read_recipe(Numbers numbers, const Opened& opened) {
-  auto recipe = std::make_shared<Recipe<Table>>(opened.place);
+  auto recipe = std::make_shared<Recipe<Table>>(opened.place, *opened.stage);
   const Tensors storages(opened.reading, numbers.next_object());
   const Tensors sources(opened.reading, numbers.next_object());
   std::ptrdiff_t taken = 0;
@@ -144,6 +145,7 @@ ffi::Function opened(const ffi::PackedArgs& arguments) {
   opened->reading.interface = static_cast<const DLPackExchangeAPI*>(numbers.next_object());
   opened->reading.tensor_class = numbers.next_object();
   opened->place.device = static_cast<int>(numbers.next());
+  opened->stage = std::make_unique<Stage>(opened->place.device);
   while (numbers.has_more()) {
     const auto low = static_cast<std::uintptr_t>(numbers.next());
     opened->place.arenas.push_back({low, static_cast<std::uintptr_t>(numbers.next())});

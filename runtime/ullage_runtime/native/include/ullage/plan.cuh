@@ -11,6 +11,7 @@
 #else
 #include <ullage/rows.cuh>
 #endif
+#include <ullage/staging.cuh>
 
 namespace ullage {
 
@@ -32,34 +33,40 @@ struct Place {
   }
 };
 
-// What the first source of a slot was like.
+// What the first source of a slot was like. Its axes are in a list with those of others.
 class Expected {
  public:
-  // `step`: of the plan; -1 where the kernel does not copy the source.
-  Expected(const DLTensor& source, const DLTensor& view, int step)
+  // `step`: of the plan; -1 where the kernel does not copy the source. `staged`: whether it is on
+  // the host, and has been read before anything is written; `axes`: the list, which it adds to.
+  Expected(const DLTensor& source, const DLTensor& view, int step, bool staged,
+           std::vector<Along>& axes)
       : step(step),
+        staged(staged),
+        first_(axes.size()),
+        count_(source.ndim),
         head_(address_of(view)),
         device_(source.device),
         dtype_(source.dtype),
         is_like_head_(same(source.dtype, view.dtype)) {
-    axes_.reserve(source.ndim);
     for (int i = 0; i < source.ndim; ++i) {
-      axes_.push_back({source.shape[i], source.strides[i]});
+      axes.push_back({source.shape[i], source.strides[i]});
       is_empty_ = is_empty_ || source.shape[i] == 0;
       if (source.shape[i] > 1 && source.strides[i] != view.strides[i]) is_like_head_ = false;
     }
   }
 
   const int step;
+  const bool staged;
 
-  bool is_met_by(const DLTensor& source) const {
-    if (source.ndim != static_cast<int>(axes_.size()) || !same(source.dtype, dtype_)) return false;
+  bool is_met_by(const DLTensor& source, const std::vector<Along>& axes) const {
+    if (source.ndim != count_ || !same(source.dtype, dtype_)) return false;
     if (source.device.device_type != device_.device_type) return false;
     if (source.device.device_id != device_.device_id) return false;
     if (address_of(source) == nullptr && !is_empty_) return false;  // of tensors without data
-    for (int i = 0; i < source.ndim; ++i) {
-      if (source.shape[i] != axes_[i].size) return false;
-      if (source.shape[i] > 1 && source.strides[i] != axes_[i].stride) return false;
+    for (int i = 0; i < count_; ++i) {
+      const Along& axis = axes[first_ + i];
+      if (source.shape[i] != axis.size) return false;
+      if (source.shape[i] > 1 && source.strides[i] != axis.stride) return false;
     }
     return true;
   }
@@ -68,14 +75,12 @@ class Expected {
   bool is_in_place(const char* address) const { return is_like_head_ && address == head_; }
 
  private:
-  struct Along {
-    std::int64_t size, stride;
-  };
+  std::size_t first_;
+  int count_;
   const char* head_;
   DLDevice device_;
   DLDataType dtype_;
   bool is_like_head_, is_empty_ = false;
-  std::vector<Along> axes_;
 };
 
 template <class Table>
@@ -87,19 +92,23 @@ class Plan {
   Plan(const Place& place, std::size_t slots) : place_(place) {
     steps_.reserve(slots);
     expected_.reserve(slots);
+    axes_.reserve(2 * slots);
   }
 
   void add(const SlotLoad& load) {
     int number = -1;
-    if (load.view->device.device_type == kDevice) {
-      const auto step = step_of<Table, kOuter>(load);
-      if (step) {
-        number = static_cast<int>(steps_.size());
-        steps_.push_back(*step);
-      }
+    if (load.staged) {
+      number = add_staged(load);
+    } else if (load.view->device.device_type == kDevice) {
+      number = add_step(load);
     }
     if (load.source == nullptr) return;
-    expected_.emplace_back(*load.source, *load.view, number);
+    expected_.emplace_back(*load.source, *load.view, number, load.staged, axes_);
+  }
+
+  // Where sources on the host wait: to be called once all slots are added.
+  void wait_in(Stage& stage) {
+    if (!packings_.empty()) ring_ = &stage.ring(packings_.back().next_offset());
   }
 
   // How many sources a call brings.
@@ -107,7 +116,8 @@ class Plan {
 
   // Writes what the kernel writes; `describe(i, tensor)` tells of the source of that number, if
   // it can. False, with nothing written, if one cannot be told of, is not as expected, or lies in
-  // an arena elsewhere than where it belongs.
+  // an arena elsewhere than where it belongs. std::runtime_error while a graph is captured, if
+  // some are on the host.
   template <class Describe, class FindStream>
   bool load(const Describe& describe, const FindStream& stream) const {
     constexpr int kOnStack = 128;
@@ -120,22 +130,74 @@ class Plan {
   }
 
  private:
+  // The number of the step that writes a slot; -1 if there is nothing to write.
+  int add_step(const SlotLoad& load) {
+    const auto step = step_of<Table, kOuter>(load);
+    if (!step) return -1;
+    steps_.push_back(*step);
+    return static_cast<int>(steps_.size()) - 1;
+  }
+
+  int add_staged(const SlotLoad& load) {
+    const Packed packed(*load.source);
+    SlotLoad from_block = load;
+    from_block.source = &packed.tensor();
+    const int number = add_step(from_block);
+    const std::size_t offset = packings_.empty() ? 0 : packings_.back().next_offset();
+    if (number >= 0) packings_.emplace_back(*load.source, number, offset);
+    return number;
+  }
+
+  // Writes by sources that have been looked at: all of their addresses.
+  void run(const char** from, Stream stream) const {
+    Kernels<Table>::run(steps_.data(), from, static_cast<int>(steps_.size()), stream);
+  }
+
+  // The same where some are on the host.
+  void run_staged(const char** from, Stream stream) const {
+    Block& block = ring_->turn();
+    for (const Packing& each : packings_) {
+      each.pack(block.memory.host(), from[each.step]);
+      from[each.step] = block.memory.device() + each.offset;
+    }
+    try {
+      run(from, stream);
+    } catch (...) {  // some of it may be under way
+      block.free.record(stream);
+      throw;
+    }
+    block.free.record(stream);
+  }
+
+  // A replay would read what the block holds then.
+  static void require_eager(Stream stream) {
+    if (!is_capturing(stream)) return;
+    throw std::runtime_error(
+        "Sources on the host cannot be loaded while a graph is captured: load the batch before, "
+        "or capture with sources on the device.");
+  }
+
   template <class Describe, class FindStream>
   bool load_from(const char** from, const Describe& describe, const FindStream& stream) const {
+    const OnDevice guard(place_.device);
+    if (ring_ != nullptr) require_eager(stream());
     std::fill_n(from, steps_.size(), nullptr);
     for (std::size_t i = 0; i < expected_.size(); ++i) {
       const Expected& expected = expected_[i];
       DLTensor given;
       if (!describe(static_cast<std::ptrdiff_t>(i), given)) return false;
-      if (!expected.is_met_by(given)) return false;
+      if (!expected.is_met_by(given, axes_)) return false;
       const char* address = address_of(given);
-      const bool is_in_place = expected.step >= 0 && expected.is_in_place(address);
-      if (!is_in_place && place_.holds(address)) return false;
+      const bool is_in_place =
+          expected.step >= 0 && !expected.staged && expected.is_in_place(address);
+      if (!is_in_place && !expected.staged && place_.holds(address)) return false;
       if (expected.step >= 0) from[expected.step] = is_in_place ? nullptr : address;
     }
-    if (!steps_.empty()) {
-      const OnDevice guard(place_.device);
-      Kernels<Table>::run(steps_.data(), from, static_cast<int>(steps_.size()), stream());
+    if (steps_.empty()) return true;
+    if (ring_ == nullptr) {
+      run(from, stream());
+    } else {
+      run_staged(from, stream());
     }
     return true;
   }
@@ -143,6 +205,9 @@ class Plan {
   const Place& place_;
   std::vector<Step<kOuter>> steps_;
   std::vector<Expected> expected_;
+  std::vector<Along> axes_;
+  std::vector<Packing> packings_;
+  Ring* ring_ = nullptr;  // of the stage, which outlives the plan
 };
 
 }  // namespace ullage

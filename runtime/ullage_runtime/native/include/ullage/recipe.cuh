@@ -22,6 +22,7 @@ enum Treatment : std::int64_t {
   kFilled = 2,    // its other rows are filled
   kVarying = 4,   // the fill is another one for each shape
   kNumber = 8,    // the fill is all that it holds
+  kStaged = 16,   // the source is on the host, and the slot is not
 };
 
 // A slot at its capacity. A shape is a list of numbers, in which the slot's live extents begin at
@@ -68,11 +69,10 @@ class RecipeSlot {
     DLTensor view = storage_;
     view.shape = live + count;
     view.strides = const_cast<std::int64_t*>(strides_.data());
-    SlotLoad load{&view, source, {live, live + count}, (treatment_ & kFilled) != 0, 0};
-    if (treatment_ & kNumber) load.live.assign(count, 0);
     const std::int64_t fill = treatment_ & kVarying ? numbers.at(fill_) : fill_;
-    load.fill = repeated(static_cast<std::uint64_t>(fill), bytes_of(storage_.dtype));
-    plan.add(load);
+    plan.add({&view, source, treatment_ & kNumber ? nullptr : live, (treatment_ & kFilled) != 0,
+              repeated(static_cast<std::uint64_t>(fill), bytes_of(storage_.dtype)),
+              (treatment_ & kStaged) != 0});
   }
 
  private:
@@ -86,7 +86,8 @@ class RecipeSlot {
 template <class Table>
 class Recipe {
  public:
-  explicit Recipe(const Place& place) : place_(place) {}
+  // `stage`: where sources on the host wait.
+  Recipe(const Place& place, Stage& stage) : place_(place), stage_(stage) {}
 
   void add(const RecipeSlot& slot) {
     slots_.push_back(slot);
@@ -107,11 +108,13 @@ class Recipe {
       if (source != nullptr && !slot.takes(*source, numbers)) return nullptr;
       slot.add_to(*plan, source, numbers);
     }
+    plan->wait_in(stage_);
     return plan;
   }
 
  private:
   const Place& place_;
+  Stage& stage_;
   std::vector<RecipeSlot> slots_;
   std::size_t sources_ = 0;
 };

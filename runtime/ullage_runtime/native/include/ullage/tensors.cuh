@@ -7,15 +7,7 @@
 #include <cstddef>
 #include <stdexcept>
 
-// The part of Python's stable interface that this takes. Whoever builds needs no headers of it.
-extern "C" {
-std::ptrdiff_t PySequence_Size(void* sequence);
-void* PySequence_GetItem(void* sequence, std::ptrdiff_t position);
-void* PyObject_Type(void* object);
-int PyType_IsSubtype(void* type, void* base);
-void Py_DecRef(void* object);
-void PyErr_Clear();
-}
+#include <ullage/python.cuh>
 
 namespace ullage {
 
