@@ -1051,24 +1051,24 @@ class DecodeGraphTargetBatch(LoadedBatch):
     # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None = None
     """[context_pages], int64: the first token of each page; only where has_page_tables."""
-    # specs/sglang/backends/page_tables.yaml:49
+    # specs/sglang/backends/page_tables.yaml:48
     tree_page_table: Tensor | None = None
     """[tokens, target_width], int32: slots of the tokens before each in its tree; loaded in
     capture, target_verify; only where has_page_tables and drafts_trees and attention_backend
     != trtllm_mha.
     """
-    # specs/sglang/backends/page_tables.yaml:52
+    # specs/sglang/backends/page_tables.yaml:51
     tree_cache_seqlens: Tensor | None = None
     """[tokens], int32: how many these are; loaded in capture, target_verify; only where
     has_page_tables and drafts_trees and attention_backend != trtllm_mha.
     """
-    # specs/sglang/backends/page_tables.yaml:55
+    # specs/sglang/backends/page_tables.yaml:54
     tree_window_page_table: Tensor | None = None
     """[tokens, context_length + target_width], int32: slots of all that each sees, where layers
     have a window; loaded in capture, target_verify; only where has_page_tables and
     drafts_trees and attention_backend != trtllm_mha and has_window.
     """
-    # specs/sglang/backends/page_tables.yaml:65
+    # specs/sglang/backends/page_tables.yaml:64
     all_token_page_table: Tensor | None = None
     """[tokens, table_columns], int32: pages of each token's sequence; only where
     attention_backend == trtllm_mha and speculative and encoder_only_layers.
@@ -1806,37 +1806,37 @@ class DraftGraphDraftBatch(LoadedBatch):
     # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None = None
     """[context_pages], int64: the first token of each page; only where has_page_tables."""
-    # specs/sglang/backends/page_tables.yaml:74
+    # specs/sglang/backends/page_tables.yaml:73
     draft_page_table: Tensor | None = None
     """[speculative_num_steps - 1, requests, table_columns], int32: pages of each sequence, for
     each step; only where has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:77
+    # specs/sglang/backends/page_tables.yaml:76
     draft_window_page_table: Tensor | None = None
     """[speculative_num_steps - 1, requests, table_columns], int32: the same in the pool of
     layers with a window; only where has_page_tables and has_window.
     """
-    # specs/sglang/backends/page_tables.yaml:80
+    # specs/sglang/backends/page_tables.yaml:79
     draft_branch_page_table: Tensor | None = None
     """[tokens, branch_columns], int32: slots of the drafts behind each branch, for each step;
     only where has_page_tables and drafts_trees and attention_backend != trtllm_mha.
     """
-    # specs/sglang/backends/page_tables.yaml:83
+    # specs/sglang/backends/page_tables.yaml:82
     draft_cache_seqlens: Tensor | None = None
     """[speculative_num_steps - 1, requests], int32: tokens of each sequence, for each step; only
     where has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:86
+    # specs/sglang/backends/page_tables.yaml:85
     draft_cu_seqlens_q: Tensor | None = None
     """[speculative_num_steps - 1, requests + 1], int32: where the queries of each request begin;
     only where has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:89
+    # specs/sglang/backends/page_tables.yaml:88
     draft_cu_seqlens_k: Tensor | None = None
     """[speculative_num_steps - 1, requests + 1], int32: where its keys begin; only where
     has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:92
+    # specs/sglang/backends/page_tables.yaml:91
     draft_scheduler_metadata: Tensor | None = None
     """[speculative_num_steps - 1, 4 * align_up(requests, 4) + 1], int32: how the kernel divides
     its work; only where has_page_tables and attention_backend == fa3.
@@ -2294,27 +2294,27 @@ class MultiLayerGraphDraftBatch(LoadedBatch):
     # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None = None
     """[context_pages], int64: the first token of each page; only where has_page_tables."""
-    # specs/sglang/backends/page_tables.yaml:101
+    # specs/sglang/backends/page_tables.yaml:100
     layer_page_table: Tensor | None = None
     """[speculative_num_steps, requests, table_columns], int32: pages of each sequence, for each
     layer; only where has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:104
+    # specs/sglang/backends/page_tables.yaml:103
     layer_window_page_table: Tensor | None = None
     """[speculative_num_steps, requests, table_columns], int32: the same in the pool of layers
     with a window; only where has_page_tables and has_window.
     """
-    # specs/sglang/backends/page_tables.yaml:107
+    # specs/sglang/backends/page_tables.yaml:106
     layer_cache_seqlens: Tensor | None = None
     """[speculative_num_steps, requests], int32: tokens of each sequence, for each layer; only
     where has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:110
+    # specs/sglang/backends/page_tables.yaml:109
     layer_cu_seqlens_q: Tensor | None = None
     """[speculative_num_steps, requests + 1], int32: where the queries of each request begin;
     only where has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:113
+    # specs/sglang/backends/page_tables.yaml:112
     layer_cu_seqlens_k: Tensor | None = None
     """[speculative_num_steps, requests + 1], int32: where its keys begin; only where
     has_page_tables.

@@ -830,6 +830,8 @@ class DecodeGraphTargetRunner:
             self._require_unpoisoned(batch)
         if self.debug.canaries:
             self.registry.regions.check_canaries()
+            for constant in self.registry.constants(self.config):
+                constant.require_unchanged()
         return batch
 
     def _tables(self) -> Mapping[Mode, SlotTable[LiveBatch, Extents]]:
@@ -2221,7 +2223,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.table_columns),
                     (extents.padded.tokens, config.table_columns),
                 ),
-                # specs/sglang/backends/page_tables.yaml:65
+                # specs/sglang/backends/page_tables.yaml:64
                 Slot("all_token_page_table", registry.all_token_page_table),
             ),
             SlotGroup(
@@ -2473,7 +2475,6 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.cu_seqlens_q, None)
         poison_around(self.registry.cu_seqlens_k, None)
         poison_around(self.registry.scheduler_metadata, None)
-        poison_around(self.registry.strided_indices, None)
         poison_around(self.registry.all_token_page_table, None)
         poison_around(self.registry.triton_kv_indptr, None)
         poison_around(self.registry.triton_window_kv_indptr, None)
@@ -2927,7 +2928,7 @@ class DecodeGraphTargetRunner:
                 Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
                 # specs/sglang/backends/flashinfer.yaml:65
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
-                # specs/sglang/backends/page_tables.yaml:52
+                # specs/sglang/backends/page_tables.yaml:51
                 Slot("tree_cache_seqlens", registry.tree_cache_seqlens),
                 # specs/sglang/backends/triton.yaml:35
                 Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
@@ -3300,7 +3301,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.target_width),
                     (extents.padded.tokens, config.target_width),
                 ),
-                # specs/sglang/backends/page_tables.yaml:49
+                # specs/sglang/backends/page_tables.yaml:48
                 Slot("tree_page_table", registry.tree_page_table),
             ),
             SlotGroup(
@@ -3308,7 +3309,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.context_length + config.target_width),
                     (extents.padded.tokens, config.context_length + config.target_width),
                 ),
-                # specs/sglang/backends/page_tables.yaml:55
+                # specs/sglang/backends/page_tables.yaml:54
                 Slot("tree_window_page_table", registry.tree_window_page_table),
             ),
             SlotGroup(
@@ -3316,7 +3317,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.table_columns),
                     (extents.padded.tokens, config.table_columns),
                 ),
-                # specs/sglang/backends/page_tables.yaml:65
+                # specs/sglang/backends/page_tables.yaml:64
                 Slot("all_token_page_table", registry.all_token_page_table),
             ),
             SlotGroup(
@@ -3573,7 +3574,6 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.cu_seqlens_q, None)
         poison_around(self.registry.cu_seqlens_k, None)
         poison_around(self.registry.scheduler_metadata, None)
-        poison_around(self.registry.strided_indices, None)
         poison_around(self.registry.tree_page_table, None)
         poison_around(self.registry.tree_cache_seqlens, None)
         poison_around(self.registry.tree_window_page_table, None)
@@ -4334,7 +4334,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.table_columns),
                     (extents.padded.tokens, config.table_columns),
                 ),
-                # specs/sglang/backends/page_tables.yaml:65
+                # specs/sglang/backends/page_tables.yaml:64
                 Slot("all_token_page_table", registry.all_token_page_table),
             ),
             SlotGroup(
@@ -4585,7 +4585,6 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.cu_seqlens_q, None)
         poison_around(self.registry.cu_seqlens_k, None)
         poison_around(self.registry.scheduler_metadata, None)
-        poison_around(self.registry.strided_indices, None)
         poison_around(self.registry.all_token_page_table, None)
         poison_around(self.registry.triton_kv_indptr, None)
         poison_around(self.registry.triton_window_kv_indptr, None)
@@ -5349,7 +5348,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.table_columns),
                     (extents.padded.tokens, config.table_columns),
                 ),
-                # specs/sglang/backends/page_tables.yaml:65
+                # specs/sglang/backends/page_tables.yaml:64
                 Slot("all_token_page_table", registry.all_token_page_table),
             ),
             SlotGroup(
@@ -5600,7 +5599,6 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.cu_seqlens_q, None)
         poison_around(self.registry.cu_seqlens_k, None)
         poison_around(self.registry.scheduler_metadata, None)
-        poison_around(self.registry.strided_indices, None)
         poison_around(self.registry.all_token_page_table, None)
         poison_around(self.registry.triton_kv_indptr, None)
         poison_around(self.registry.triton_window_kv_indptr, None)
@@ -6376,7 +6374,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.table_columns),
                     (extents.padded.tokens, config.table_columns),
                 ),
-                # specs/sglang/backends/page_tables.yaml:65
+                # specs/sglang/backends/page_tables.yaml:64
                 Slot("all_token_page_table", registry.all_token_page_table),
             ),
             SlotGroup(
@@ -6628,7 +6626,6 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.cu_seqlens_q, None)
         poison_around(self.registry.cu_seqlens_k, None)
         poison_around(self.registry.scheduler_metadata, None)
-        poison_around(self.registry.strided_indices, None)
         poison_around(self.registry.all_token_page_table, None)
         poison_around(self.registry.triton_kv_indptr, None)
         poison_around(self.registry.triton_window_kv_indptr, None)
@@ -7065,7 +7062,7 @@ class DecodeGraphTargetRunner:
                 Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
                 # specs/sglang/backends/flashinfer.yaml:65
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
-                # specs/sglang/backends/page_tables.yaml:52
+                # specs/sglang/backends/page_tables.yaml:51
                 Slot("tree_cache_seqlens", registry.tree_cache_seqlens),
                 # specs/sglang/backends/triton.yaml:35
                 Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
@@ -7424,7 +7421,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.target_width),
                     (extents.padded.tokens, config.target_width),
                 ),
-                # specs/sglang/backends/page_tables.yaml:49
+                # specs/sglang/backends/page_tables.yaml:48
                 Slot("tree_page_table", registry.tree_page_table),
             ),
             SlotGroup(
@@ -7432,7 +7429,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.context_length + config.target_width),
                     (extents.padded.tokens, config.context_length + config.target_width),
                 ),
-                # specs/sglang/backends/page_tables.yaml:55
+                # specs/sglang/backends/page_tables.yaml:54
                 Slot("tree_window_page_table", registry.tree_window_page_table),
             ),
             SlotGroup(
@@ -7440,7 +7437,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.table_columns),
                     (extents.padded.tokens, config.table_columns),
                 ),
-                # specs/sglang/backends/page_tables.yaml:65
+                # specs/sglang/backends/page_tables.yaml:64
                 Slot("all_token_page_table", registry.all_token_page_table),
             ),
             SlotGroup(
@@ -7696,7 +7693,6 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.cu_seqlens_q, None)
         poison_around(self.registry.cu_seqlens_k, None)
         poison_around(self.registry.scheduler_metadata, None)
-        poison_around(self.registry.strided_indices, None)
         poison_around(self.registry.tree_page_table, None)
         poison_around(self.registry.tree_cache_seqlens, None)
         poison_around(self.registry.tree_window_page_table, None)

@@ -337,6 +337,8 @@ class DflashGraphDraftRunner:
             self._require_unpoisoned(batch)
         if self.debug.canaries:
             self.registry.regions.check_canaries()
+            for constant in self.registry.constants(self.config):
+                constant.require_unchanged()
         return batch
 
     def _tables(self) -> Mapping[Mode, SlotTable[LiveBatch, Extents]]:
@@ -1207,7 +1209,6 @@ class DflashGraphDraftRunner:
         poison_around(self.registry.cu_seqlens_q, None)
         poison_around(self.registry.cu_seqlens_k, None)
         poison_around(self.registry.scheduler_metadata, None)
-        poison_around(self.registry.strided_indices, None)
         poison_around(self.registry.triton_kv_indptr, None)
         poison_around(self.registry.triton_window_kv_indptr, None)
         poison_around(self.registry.triton_qo_indptr, None)
@@ -1891,7 +1892,6 @@ class DflashGraphDraftRunner:
         poison_around(self.registry.cu_seqlens_q, None)
         poison_around(self.registry.cu_seqlens_k, None)
         poison_around(self.registry.scheduler_metadata, None)
-        poison_around(self.registry.strided_indices, None)
         poison_around(self.registry.triton_kv_indptr, None)
         poison_around(self.registry.triton_window_kv_indptr, None)
         poison_around(self.registry.triton_qo_indptr, None)

@@ -485,6 +485,8 @@ class DraftExtendGraphDraftRunner:
             self._require_unpoisoned(batch)
         if self.debug.canaries:
             self.registry.regions.check_canaries()
+            for constant in self.registry.constants(self.config):
+                constant.require_unchanged()
         return batch
 
     def _tables(self) -> Mapping[Mode, SlotTable[LiveBatch, Extents]]:
@@ -1442,7 +1444,6 @@ class DraftExtendGraphDraftRunner:
         poison_around(self.registry.cu_seqlens_q, None)
         poison_around(self.registry.cu_seqlens_k, None)
         poison_around(self.registry.scheduler_metadata, None)
-        poison_around(self.registry.strided_indices, None)
         poison_around(self.registry.triton_kv_indptr, None)
         poison_around(self.registry.triton_window_kv_indptr, None)
         poison_around(self.registry.triton_qo_indptr, None)

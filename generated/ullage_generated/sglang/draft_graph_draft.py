@@ -463,6 +463,8 @@ class DraftGraphDraftRunner:
             self._require_unpoisoned(batch)
         if self.debug.canaries:
             self.registry.regions.check_canaries()
+            for constant in self.registry.constants(self.config):
+                constant.require_unchanged()
         return batch
 
     def _tables(self) -> Mapping[Mode, SlotTable[LiveBatch, Extents]]:
@@ -1162,9 +1164,9 @@ class DraftGraphDraftRunner:
                         config.table_columns,
                     ),
                 ),
-                # specs/sglang/backends/page_tables.yaml:74
+                # specs/sglang/backends/page_tables.yaml:73
                 Slot("draft_page_table", registry.draft_page_table),
-                # specs/sglang/backends/page_tables.yaml:77
+                # specs/sglang/backends/page_tables.yaml:76
                 Slot("draft_window_page_table", registry.draft_window_page_table),
             ),
             SlotGroup(
@@ -1172,7 +1174,7 @@ class DraftGraphDraftRunner:
                     (extents.rows.tokens, present(config.branch_columns)),
                     (extents.padded.tokens, present(config.branch_columns)),
                 ),
-                # specs/sglang/backends/page_tables.yaml:80
+                # specs/sglang/backends/page_tables.yaml:79
                 Slot("draft_branch_page_table", registry.draft_branch_page_table),
             ),
             SlotGroup(
@@ -1180,7 +1182,7 @@ class DraftGraphDraftRunner:
                     (present(config.speculative_num_steps) - 1, extents.rows.requests),
                     (present(config.speculative_num_steps) - 1, extents.padded.requests),
                 ),
-                # specs/sglang/backends/page_tables.yaml:83
+                # specs/sglang/backends/page_tables.yaml:82
                 Slot("draft_cache_seqlens", registry.draft_cache_seqlens),
             ),
             SlotGroup(
@@ -1188,9 +1190,9 @@ class DraftGraphDraftRunner:
                     (present(config.speculative_num_steps) - 1, extents.rows.requests + 1),
                     (present(config.speculative_num_steps) - 1, extents.padded.requests + 1),
                 ),
-                # specs/sglang/backends/page_tables.yaml:86
+                # specs/sglang/backends/page_tables.yaml:85
                 Slot("draft_cu_seqlens_q", registry.draft_cu_seqlens_q),
-                # specs/sglang/backends/page_tables.yaml:89
+                # specs/sglang/backends/page_tables.yaml:88
                 Slot("draft_cu_seqlens_k", registry.draft_cu_seqlens_k),
             ),
             SlotGroup(
@@ -1204,7 +1206,7 @@ class DraftGraphDraftRunner:
                         4 * align_up(extents.padded.requests, 4) + 1,
                     ),
                 ),
-                # specs/sglang/backends/page_tables.yaml:92
+                # specs/sglang/backends/page_tables.yaml:91
                 Slot("draft_scheduler_metadata", registry.draft_scheduler_metadata),
             ),
             SlotGroup(
@@ -1390,7 +1392,6 @@ class DraftGraphDraftRunner:
         poison_around(self.registry.flashinfer_draft_kv_indices, None)
         poison_around(self.registry.mla_draft_kv_indptr, None)
         poison_around(self.registry.mla_draft_kv_indices, None)
-        poison_around(self.registry.strided_indices, None)
         poison_around(self.registry.draft_page_table, None)
         poison_around(self.registry.draft_window_page_table, None)
         poison_around(self.registry.draft_branch_page_table, None)

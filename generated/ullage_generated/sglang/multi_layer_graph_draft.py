@@ -484,6 +484,8 @@ class MultiLayerGraphDraftRunner:
             self._require_unpoisoned(batch)
         if self.debug.canaries:
             self.registry.regions.check_canaries()
+            for constant in self.registry.constants(self.config):
+                constant.require_unchanged()
         return batch
 
     def _tables(self) -> Mapping[Mode, SlotTable[LiveBatch, Extents]]:
@@ -1146,9 +1148,9 @@ class MultiLayerGraphDraftRunner:
                         config.table_columns,
                     ),
                 ),
-                # specs/sglang/backends/page_tables.yaml:101
+                # specs/sglang/backends/page_tables.yaml:100
                 Slot("layer_page_table", registry.layer_page_table),
-                # specs/sglang/backends/page_tables.yaml:104
+                # specs/sglang/backends/page_tables.yaml:103
                 Slot("layer_window_page_table", registry.layer_window_page_table),
             ),
             SlotGroup(
@@ -1156,7 +1158,7 @@ class MultiLayerGraphDraftRunner:
                     (present(config.speculative_num_steps), extents.rows.requests),
                     (present(config.speculative_num_steps), extents.padded.requests),
                 ),
-                # specs/sglang/backends/page_tables.yaml:107
+                # specs/sglang/backends/page_tables.yaml:106
                 Slot("layer_cache_seqlens", registry.layer_cache_seqlens),
             ),
             SlotGroup(
@@ -1164,9 +1166,9 @@ class MultiLayerGraphDraftRunner:
                     (present(config.speculative_num_steps), extents.rows.requests + 1),
                     (present(config.speculative_num_steps), extents.padded.requests + 1),
                 ),
-                # specs/sglang/backends/page_tables.yaml:110
+                # specs/sglang/backends/page_tables.yaml:109
                 Slot("layer_cu_seqlens_q", registry.layer_cu_seqlens_q),
-                # specs/sglang/backends/page_tables.yaml:113
+                # specs/sglang/backends/page_tables.yaml:112
                 Slot("layer_cu_seqlens_k", registry.layer_cu_seqlens_k),
             ),
         )
@@ -1324,7 +1326,6 @@ class MultiLayerGraphDraftRunner:
         poison_around(self.registry.layer_temperatures, live.temperatures)
         poison_around(self.registry.layer_sampling_seed, live.sampling_seed)
         poison_around(self.registry.layer_draft_probs, None)
-        poison_around(self.registry.strided_indices, None)
         poison_around(self.registry.layer_page_table, None)
         poison_around(self.registry.layer_window_page_table, None)
         poison_around(self.registry.layer_cache_seqlens, None)
