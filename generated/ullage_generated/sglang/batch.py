@@ -62,7 +62,9 @@ class Mode(Enum):
     """One token for each running request."""
     # specs/sglang/modes/decode_beside_extend.yaml:1
     DECODE_BESIDE_EXTEND = "decode_beside_extend"
-    """Decode rows run as one-token extends, because another rank extends in this round."""
+    """Decode rows run as one-token extends, because another rank extends in this round; where
+    all ranks agree that they can, they replay a prefill graph together.
+    """
     # specs/sglang/modes/dflash_block.yaml:1
     DFLASH_BLOCK = "dflash_block"
     """The block of each request is laid out, its last token and masks."""
@@ -167,7 +169,7 @@ _FAMILIES: Final[Mapping[Mode, tuple[str, ...]]] = {
     Mode.CAPTURE_MULTI_LAYER: ("capturing", "catching_up"),
     Mode.CAPTURE_PREFILL: ("capturing", "prefilling"),
     Mode.DECODE: ("decoding", "replaying"),
-    Mode.DECODE_BESIDE_EXTEND: ("extending", "lengthening"),
+    Mode.DECODE_BESIDE_EXTEND: ("extending", "lengthening", "prefilling"),
     Mode.DFLASH_BLOCK: ("laying_out",),
     Mode.DFLASH_DRAFT: ("extending", "lengthening", "block_drafting"),
     Mode.DLLM_EXTEND: ("extending", "lengthening", "replaying"),
@@ -317,10 +319,10 @@ class LiveBatch:
         sees while a graph is captured; optional in capture, capture_block.
     pipeline_hidden_states: [proxy_tokens, hidden_size * residual_streams], bfloat16 or float32:
         what the previous pipeline rank computed; optional in adaptive_verify, capture,
-        capture_prefill, decode, dllm_extend, extend, mixed, target_verify.
+        capture_prefill, decode, decode_beside_extend, dllm_extend, extend, mixed, target_verify.
     pipeline_residual: [proxy_tokens, hidden_size], bfloat16 or float32: its residual stream;
-        optional in adaptive_verify, capture, capture_prefill, decode, dllm_extend, extend, mixed,
-        target_verify.
+        optional in adaptive_verify, capture, capture_prefill, decode, decode_beside_extend,
+        dllm_extend, extend, mixed, target_verify.
     draft_cache_loc: [tokens * speculative_num_steps // token_per_request], int64 or int32:
         key-value slots of all draft steps; optional in capture_draft, eagle_draft.
     topk_p: [requests, speculative_eagle_topk], float32: probabilities of the first branches;
@@ -357,9 +359,9 @@ class LiveBatch:
     tree_mask: [tokens * speculative_num_draft_tokens], bool: which tokens of its tree each token
         follows; optional in ngram_draft.
     orig_seq_lens: [requests], int64 or int32: tokens of each sequence before it was cut; optional
-        in capture_prefill, extend, mixed.
+        in capture_prefill, decode_beside_extend, extend, mixed.
     mamba_track_seqlens: [requests], int32 or int64: after how many tokens the state is kept;
-        optional in capture_prefill, extend, mixed.
+        optional in capture_prefill, decode_beside_extend, extend, mixed.
     adaptive_draft_tokens: draft tokens of each request in the round; None for the configured value.
     """
 
@@ -526,13 +528,13 @@ class LiveBatch:
     pipeline_hidden_states: Tensor | None = None
     """[proxy_tokens, hidden_size * residual_streams], bfloat16 or float32: what the previous
     pipeline rank computed; optional in adaptive_verify, capture, capture_prefill, decode,
-    dllm_extend, extend, mixed, target_verify.
+    decode_beside_extend, dllm_extend, extend, mixed, target_verify.
     """
     # specs/sglang/slots.yaml:89
     pipeline_residual: Tensor | None = None
     """[proxy_tokens, hidden_size], bfloat16 or float32: its residual stream; optional in
-    adaptive_verify, capture, capture_prefill, decode, dllm_extend, extend, mixed,
-    target_verify.
+    adaptive_verify, capture, capture_prefill, decode, decode_beside_extend, dllm_extend,
+    extend, mixed, target_verify.
     """
     # specs/sglang/slots.yaml:92
     draft_cache_loc: Tensor | None = None
@@ -620,14 +622,14 @@ class LiveBatch:
     # specs/sglang/slots.yaml:268
     orig_seq_lens: Tensor | None = None
     """[requests], int64 or int32: tokens of each sequence before it was cut; optional in
-    capture_prefill, extend, mixed.
+    capture_prefill, decode_beside_extend, extend, mixed.
     """
     # specs/sglang/slots.yaml:308
     mamba_track_seqlens: Tensor | None = None
     """[requests], int32 or int64: after how many tokens the state is kept; optional in
-    capture_prefill, extend, mixed.
+    capture_prefill, decode_beside_extend, extend, mixed.
     """
-    # specs/sglang/engine.yaml:120
+    # specs/sglang/engine.yaml:121
     adaptive_draft_tokens: int | None = None
     """Draft tokens of each request in the round; None for the configured value."""
 

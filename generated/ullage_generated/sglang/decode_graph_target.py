@@ -85,14 +85,14 @@ def fit_adaptive_verify(config: Config, rows: Rows, adaptive_draft_tokens: int |
         rows.graph_requests,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:47
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:49
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
     # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:113
+    # specs/sglang/transforms.yaml:115
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(requests=requests, tokens=tokens, proxy_tokens=proxy_tokens)
@@ -141,13 +141,13 @@ def fit_capture(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:47
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:49
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:79
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -157,7 +157,7 @@ def fit_capture(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -
             align_up(tokens - split, config.attn_tp_size),
         )
     # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:113
+    # specs/sglang/transforms.yaml:115
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -208,8 +208,12 @@ def pad_decode(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     largest_1 = max(each[0] for each in gathered)
     largest_2 = max(each[1] for each in gathered)
     largest_3 = max(each[2] for each in gathered)
-    alike = config.sync_pads_alike or (
-        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike
+        or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
     )
     requests, tokens, graph_requests, gathered_tokens = (
         largest_2 if alike else padded // tokens_per_request,
@@ -239,13 +243,13 @@ def fit_decode(config: Config, rows: Rows, adaptive_draft_tokens: int | None) ->
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:47
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:49
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:79
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -255,7 +259,7 @@ def fit_decode(config: Config, rows: Rows, adaptive_draft_tokens: int | None) ->
             align_up(tokens - split, config.attn_tp_size),
         )
     # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:113
+    # specs/sglang/transforms.yaml:115
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -306,8 +310,12 @@ def pad_dllm_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     largest_1 = max(each[0] for each in gathered)
     largest_2 = max(each[1] for each in gathered)
     largest_3 = max(each[2] for each in gathered)
-    alike = config.sync_pads_alike or (
-        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike
+        or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
     )
     requests, tokens, graph_requests, gathered_tokens = (
         largest_2 if alike else padded // tokens_per_request,
@@ -337,13 +345,13 @@ def fit_dllm_extend(config: Config, rows: Rows, adaptive_draft_tokens: int | Non
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:47
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:49
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:79
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -353,7 +361,7 @@ def fit_dllm_extend(config: Config, rows: Rows, adaptive_draft_tokens: int | Non
             align_up(tokens - split, config.attn_tp_size),
         )
     # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:113
+    # specs/sglang/transforms.yaml:115
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -404,8 +412,12 @@ def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     largest_1 = max(each[0] for each in gathered)
     largest_2 = max(each[1] for each in gathered)
     largest_3 = max(each[2] for each in gathered)
-    alike = config.sync_pads_alike or (
-        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike
+        or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
     )
     requests, tokens, graph_requests, gathered_tokens = (
         largest_2 if alike else padded // tokens_per_request,
@@ -435,13 +447,13 @@ def fit_idle(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> R
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:47
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:49
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:79
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -451,7 +463,7 @@ def fit_idle(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> R
             align_up(tokens - split, config.attn_tp_size),
         )
     # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:113
+    # specs/sglang/transforms.yaml:115
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -504,8 +516,12 @@ def pad_target_verify(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     largest_1 = max(each[0] for each in gathered)
     largest_2 = max(each[1] for each in gathered)
     largest_3 = max(each[2] for each in gathered)
-    alike = config.sync_pads_alike or (
-        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike
+        or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
     )
     requests, tokens, graph_requests, gathered_tokens = (
         largest_2 if alike else padded // tokens_per_request,
@@ -535,13 +551,13 @@ def fit_target_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | N
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:47
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:49
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:79
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -551,7 +567,7 @@ def fit_target_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | N
             align_up(tokens - split, config.attn_tp_size),
         )
     # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:113
+    # specs/sglang/transforms.yaml:115
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -880,7 +896,7 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, pad: bool | Offer, sources: bool
     ) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:120
+        # specs/sglang/engine.yaml:121
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -888,7 +904,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_verify",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:120",
+                place="specs/sglang/engine.yaml:121",
             )
         )
         if config.adaptive:
@@ -897,7 +913,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:120",
+                place="specs/sglang/engine.yaml:121",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_verify.yaml:7
@@ -990,7 +1006,7 @@ class DecodeGraphTargetRunner:
     # specs/sglang/modes/capture.yaml:1
     def _extents_capture(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:120
+        # specs/sglang/engine.yaml:121
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -998,7 +1014,7 @@ class DecodeGraphTargetRunner:
                 "capture",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:120",
+                place="specs/sglang/engine.yaml:121",
             )
         )
         if config.adaptive:
@@ -1007,7 +1023,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:120",
+                place="specs/sglang/engine.yaml:121",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/capture.yaml:7
@@ -1086,7 +1102,7 @@ class DecodeGraphTargetRunner:
     def _extents_decode(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:120
+            # specs/sglang/engine.yaml:121
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1094,7 +1110,7 @@ class DecodeGraphTargetRunner:
                     "decode",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:120",
+                    place="specs/sglang/engine.yaml:121",
                 )
             )
             if config.adaptive:
@@ -1103,7 +1119,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:120",
+                    place="specs/sglang/engine.yaml:121",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/decode.yaml:7
@@ -1200,7 +1216,7 @@ class DecodeGraphTargetRunner:
     def _extents_dllm_extend(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:120
+            # specs/sglang/engine.yaml:121
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1208,7 +1224,7 @@ class DecodeGraphTargetRunner:
                     "dllm_extend",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:120",
+                    place="specs/sglang/engine.yaml:121",
                 )
             )
             if config.adaptive:
@@ -1217,7 +1233,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:120",
+                    place="specs/sglang/engine.yaml:121",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/dllm_extend.yaml:7
@@ -1317,7 +1333,7 @@ class DecodeGraphTargetRunner:
     def _extents_idle(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:120
+            # specs/sglang/engine.yaml:121
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1325,7 +1341,7 @@ class DecodeGraphTargetRunner:
                     "idle",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:120",
+                    place="specs/sglang/engine.yaml:121",
                 )
             )
             if config.adaptive:
@@ -1334,7 +1350,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:120",
+                    place="specs/sglang/engine.yaml:121",
                     listed="speculative_adaptive_candidates",
                 )
             rows = live_idle()
@@ -1417,7 +1433,7 @@ class DecodeGraphTargetRunner:
     def _extents_target_verify(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:120
+            # specs/sglang/engine.yaml:121
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1425,7 +1441,7 @@ class DecodeGraphTargetRunner:
                     "target_verify",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:120",
+                    place="specs/sglang/engine.yaml:121",
                 )
             )
             if config.adaptive:
@@ -1434,7 +1450,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:120",
+                    place="specs/sglang/engine.yaml:121",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/target_verify.yaml:7

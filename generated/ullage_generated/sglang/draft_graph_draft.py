@@ -77,7 +77,7 @@ def pad_capture_draft(rows: Rows) -> Rows:
 def fit_capture_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_draft as this runner has them, after draft_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:53
+    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:55
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -124,8 +124,12 @@ def pad_eagle_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     largest_1 = max(each[0] for each in gathered)
     largest_2 = max(each[1] for each in gathered)
     largest_3 = max(each[2] for each in gathered)
-    alike = config.sync_pads_alike or (
-        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike
+        or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
     )
     requests, tokens, graph_requests, gathered_tokens = (
         largest_2 if alike else padded // tokens_per_request,
@@ -145,7 +149,7 @@ def pad_eagle_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_eagle_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode eagle_draft as this runner has them, after draft_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:53
+    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:55
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -192,8 +196,12 @@ def pad_idle_in_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     largest_1 = max(each[0] for each in gathered)
     largest_2 = max(each[1] for each in gathered)
     largest_3 = max(each[2] for each in gathered)
-    alike = config.sync_pads_alike or (
-        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike
+        or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
     )
     requests, tokens, graph_requests, gathered_tokens = (
         largest_2 if alike else padded // tokens_per_request,
@@ -213,7 +221,7 @@ def pad_idle_in_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_idle_in_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_in_draft as this runner has them, after draft_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:53
+    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:55
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))

@@ -78,7 +78,7 @@ def fit_capture_multi_layer(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_multi_layer as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # draft_extend_bucket: specs/sglang/runners/multi_layer_graph.yaml:30,
-    # specs/sglang/transforms.yaml:59
+    # specs/sglang/transforms.yaml:61
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -125,8 +125,12 @@ def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     largest_1 = max(each[0] for each in gathered)
     largest_2 = max(each[1] for each in gathered)
     largest_3 = max(each[2] for each in gathered)
-    alike = config.sync_pads_alike or (
-        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike
+        or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
     )
     requests, tokens, graph_requests, gathered_tokens = (
         largest_2 if alike else padded // tokens_per_request,
@@ -147,7 +151,7 @@ def fit_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode draft_extend as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # draft_extend_bucket: specs/sglang/runners/multi_layer_graph.yaml:30,
-    # specs/sglang/transforms.yaml:59
+    # specs/sglang/transforms.yaml:61
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -194,8 +198,12 @@ def pad_idle_in_catch_up(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     largest_1 = max(each[0] for each in gathered)
     largest_2 = max(each[1] for each in gathered)
     largest_3 = max(each[2] for each in gathered)
-    alike = config.sync_pads_alike or (
-        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike
+        or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
     )
     requests, tokens, graph_requests, gathered_tokens = (
         largest_2 if alike else padded // tokens_per_request,
@@ -216,7 +224,7 @@ def fit_idle_in_catch_up(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_in_catch_up as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # draft_extend_bucket: specs/sglang/runners/multi_layer_graph.yaml:30,
-    # specs/sglang/transforms.yaml:59
+    # specs/sglang/transforms.yaml:61
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
