@@ -24,6 +24,7 @@ U735   another runner overwrote a loaded batch that was still read
 U736   an output has the rows of no axis of its batch
 U737   no graph was captured for the rows of a batch
 U738   a batch lies elsewhere than its graph reads
+U739   a slot that is written once was overwritten
 U741   a wrapper does not exist in this configuration
 U742   a wrapper has no object of this index
 U743   a batch lacks a slot that a wrapper needs

@@ -202,9 +202,9 @@ def test_a_batch_that_is_not_copied_is_the_live_one_or_refused(data: st.DataObje
     assert all(map(torch.equal, runner.registry.slots, before))
 
 
-def dp_runner(tokens: int) -> EagerTargetRunner:
+def dp_runner(tokens: int, *, joined: bool = False) -> EagerTargetRunner:
     ranks = Alone(2, tokens, tokens)
-    return EagerTargetRunner(two_ranks(), ranks, device="cpu", debug=True)
+    return EagerTargetRunner(two_ranks(joined=joined), ranks, device="cpu", debug=True)
 
 
 def test_a_rank_is_padded_to_the_largest_count_of_all_ranks() -> None:
@@ -230,6 +230,13 @@ def test_an_idle_rank_is_padded_and_needs_no_sources() -> None:
 def test_an_idle_rank_whose_peers_extend_carries_one_dummy_request() -> None:
     batch = dp_runner(9).load(LiveBatch(mode=Mode.IDLE_BESIDE_EXTEND))
     assert (batch.live_requests, batch.requests, batch.tokens) == (0, 1, 9)
+
+
+def test_ranks_keep_their_own_counts_once_some_have_joined() -> None:
+    decode = dp_runner(5, joined=True).load(decode_batch(2))
+    assert (decode.requests, decode.tokens) == (2, 2)
+    idle = dp_runner(9, joined=True).load(LiveBatch(mode=Mode.IDLE_BESIDE_EXTEND))
+    assert (idle.requests, idle.tokens) == (0, 0)
 
 
 def test_an_idle_rank_of_idle_ranks_has_no_rows() -> None:

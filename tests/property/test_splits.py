@@ -107,6 +107,29 @@ def graphs() -> Files:
     )
 
 
+def fitting() -> Files:
+    """Rounds that fit into a bucket are padded to it; in others each rank keeps what it has."""
+    sync = """\
+        sync:
+          collective: {op: all_gather, group: dp}
+          let: {padded: "align_up(tokens, tp)", bucket: "next_in(min(padded, max(sizes)), sizes)"}
+          tokens: >-
+            max_ranks(max(padded, bucket)) if alike or max_ranks(padded) <= max(sizes) else padded
+        """
+    return small(
+        mode_text(live={"n": "1; cap"}, requests="n", tokens="n", pipeline=["sync"]),
+        parameters=(
+            *PARAMETERS[:1],
+            *PARAMETERS[2:3],
+            "dp: {type: int, range: [1, 3]}",
+            "alike: {type: bool}",
+            SIZES,
+        ),
+        transforms=(sync,),
+        ranks="dp",
+    )
+
+
 SPECS: dict[str, tuple[Files, dict[str, str]]] = {
     "a child is half of the rows, rounded up": (
         halves("halve"),
@@ -133,6 +156,10 @@ SPECS: dict[str, tuple[Files, dict[str, str]]] = {
     "graphs are chosen by what was there before ranks padded": (
         graphs(),
         {"requests": "next_in(cap, sizes)"},
+    ),
+    "rounds that fit into a bucket are padded to it": (
+        fitting(),
+        {"tokens": "max(align_up(cap, tp), next_in(min(align_up(cap, tp), max(sizes)), sizes))"},
     ),
 }
 

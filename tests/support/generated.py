@@ -14,6 +14,7 @@ from types import ModuleType
 from support.barrel import BARREL
 from support.canal import CANAL
 from support.cask import CASK
+from support.dipper import DIPPER
 from support.ladle import LADLE
 from support.names import NAMES
 from support.press import PRESS
@@ -61,6 +62,7 @@ ENGINES: Mapping[str, Mapping[str, str]] = {
     "barrel": BARREL,
     "canal": CANAL,
     "cask": CASK,
+    "dipper": DIPPER,
     "ladle": LADLE,
     "names": NAMES,
     "press": PRESS,

@@ -12,9 +12,10 @@ from ullage_generated.sglang import Config, EagerTargetBatch, LiveBatch, Mode
 from ullage_runtime.ranks import Gathered, SingleRank
 
 
-def two_ranks() -> Config:
-    """A small configuration of two ranks that agree on counts."""
+def two_ranks(*, joined: bool = False) -> Config:
+    """A small configuration of two ranks that agree on counts; `joined`: one came later."""
     return Config.of(
+        elastic_world_expanded=joined,
         enable_dp_attention=True,
         tp_size=2,
         attn_dp_size=2,

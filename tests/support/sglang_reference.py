@@ -115,6 +115,8 @@ def aligned(config: Config, count: int) -> int:
 
 def pads_alike(config: Config, live: LiveBatch, counts: list[int]) -> bool:
     """Whether all ranks compute the tokens of the largest, given the counts of all."""
+    if config.elastic_world_expanded:
+        return False  # ranks that have joined want the counts as they are
     forced = config.moe_a2a_backend == MoeA2aBackend.DEEPEP_V2 and config.deepep_v2_pads_alike
     if config.moe_a2a_backend == MoeA2aBackend.PPLX or forced:
         return True

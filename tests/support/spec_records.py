@@ -21,6 +21,7 @@ from ullage.expr.tree import TRUE, Enumerant, Expr, Name, transform
 from ullage.expr.units import BASES, NO_UNIT, Unit
 from ullage.place import BUILT_IN
 from ullage.spec.collectives import OPERATIONS, Collective
+from ullage.spec.elements import Elements
 from ullage.spec.load_audits import OTHERWISE, VERDICTS
 from ullage.spec.load_parameters import PARAMETER_TYPES
 from ullage.spec.model import (
@@ -172,6 +173,9 @@ def slots(draw: st.DrawFn) -> Slot:
     source = draw(st.none() | fields())
     span = draw(st.none() | ranges())
     step = draw(st.none() | writers()) if source is None else None
+    lifetimes = get_args(Lifetime) if source is None and step is None else ("load", "runner")
+    lifetime = draw(st.sampled_from(lifetimes))
+    elements = draw(st.builds(Elements, st.just("") | names(), anything(), _place))
     return Slot(
         name=draw(names()),
         shape=draw(several(integers())),
@@ -179,7 +183,7 @@ def slots(draw: st.DrawFn) -> Slot:
         cpu_dtype=draw(dtypes),
         device=draw(st.sampled_from(("compute", "host"))),
         source=source,
-        value=draw(anything()) if source is None and step is None else None,
+        value=draw(anything()) if source is None and step is None and lifetime != "once" else None,
         range=span,
         casts_from=draw(several(dtypes)) if source is not None else (),
         optional=source is not None and draw(st.booleans()),
@@ -189,7 +193,8 @@ def slots(draw: st.DrawFn) -> Slot:
         doc=draw(texts()),
         place=BUILT_IN,
         written_by=step,
-        lifetime=draw(st.sampled_from(get_args(Lifetime))),
+        lifetime=lifetime,
+        elements=elements if lifetime == "once" else None,
         live_range=draw(st.none() | ranges()) if source is not None and span else None,
     )
 

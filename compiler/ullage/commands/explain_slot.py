@@ -73,6 +73,8 @@ class _Explanation:
             page.line(f"from    {slot.source}{optional}")
         if slot.value is not None:
             page.line(f"value   {spell(slot.value)}, computed by load")
+        if slot.elements is not None:
+            page.line(f"value   {spell(slot.elements.value)}, written once at the start")
         if slot.written_by:
             page.line(f"written by step {' or '.join(slot.written_by)}")
         if slot.range is not None:
@@ -197,6 +199,7 @@ def document(analysis: Analysis, subject: SlotSubject, settings: Settings | None
         }
         for rule in tail_rules(slot)
     ]
+    value = slot.value if slot.elements is None else slot.elements.value
     return {
         "runner": runner.name,
         "slot": slot.name,
@@ -204,7 +207,7 @@ def document(analysis: Analysis, subject: SlotSubject, settings: Settings | None
         "dtype": dtype_of(slot),
         "device": slot.device,
         "source": None if slot.source is None else str(slot.source),
-        "value": None if slot.value is None else spell(slot.value),
+        "value": None if value is None else spell(value),
         "written_by": list(slot.written_by),
         "optional": slot.optional,
         "dimensions": dimensions,

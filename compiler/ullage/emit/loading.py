@@ -75,7 +75,7 @@ class GroupView:
     @property
     def poisons(self) -> bool:
         """Whether there is anything to poison."""
-        return bool(self.slots or self.unloaded)
+        return bool(self.unloaded or any(slot.poison for slot in self.slots))
 
     @property
     def verifies(self) -> bool:

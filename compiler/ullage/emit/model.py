@@ -300,6 +300,11 @@ class RunnerModel:
         """The modes that this worker can be in, as the spec has them and as they were bounded."""
         return tuple((self.engine.mode(each.name), each) for each in self.problem.modes)
 
+    @property
+    def constants(self) -> tuple[PlannedSlot, ...]:
+        """The slots that are written once."""
+        return tuple(slot for slot in self.slots if slot.elements is not None)
+
     def field(self, name: str) -> str:
         """A slot or carried field as a field of the batch."""
         return self._fields.of(name)

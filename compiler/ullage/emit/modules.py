@@ -23,6 +23,7 @@ STANDARD: Final[Mapping[str, str]] = {
     "Callable": "collections.abc",
     "Hashable": "collections.abc",
     "Iterable": "collections.abc",
+    "Iterator": "collections.abc",
     "Mapping": "collections.abc",
     "MappingProxyType": "types",
     "NamedTuple": "typing",
@@ -45,6 +46,7 @@ ALIASES: Final[Mapping[str, str]] = {"st": "strategies"}
 RUNTIME: Final[Mapping[str, str]] = {
     "Arena": "arena",
     "Argument": "arguments",
+    "Constant": "constants",
     "BatchError": "errors",
     "another_offer": "checks",
     "broken_relation": "checks",

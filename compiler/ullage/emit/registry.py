@@ -47,6 +47,20 @@ class ArenaView:
 
 
 @dataclass(frozen=True, slots=True)
+class ConstantView:
+    """A slot that is written once; `element` gives what stands at each position.
+
+    `guarded`: only some configurations have it.
+    """
+
+    slot: str
+    key: str
+    element: str
+    place: str
+    guarded: bool
+
+
+@dataclass(frozen=True, slots=True)
 class RegistryView:
     """The registry of one runner."""
 
@@ -57,6 +71,7 @@ class RegistryView:
     doc: str
     arenas: tuple[ArenaView, ...]
     slots: tuple[SlotView, ...]
+    constants: tuple[ConstantView, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +103,22 @@ class RegistryEmitter:
             ),
             tuple(self._arenas(runner, slots)),
             tuple(slots.values()),
+            tuple(self._constants(runner)),
         )
+
+    def _constants(self, runner: RunnerModel) -> Iterator[ConstantView]:
+        for slot in runner.constants:
+            if slot.elements is not None:
+                position = slot.elements.position
+                names = {position: position} if position else {}
+                value = self._config.with_names(names).of(slot.elements.value)
+                yield ConstantView(
+                    runner.field(slot.name),
+                    literal(slot.name),
+                    f"lambda {position or '_'}: {value}",
+                    literal(slot.place.short),
+                    slot.guard != TRUE,
+                )
 
     def _arenas(self, runner: RunnerModel, slots: dict[str, SlotView]) -> Iterator[ArenaView]:
         """The slots by device, those that are kept apart if there are any."""

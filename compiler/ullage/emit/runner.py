@@ -97,6 +97,7 @@ class RunnerEmitter:
             seen=list(seen_of(runner)),
             exchanging=list(exchanging_modes(runner)),
             groups=groups,
+            constants=bool(runner.constants),
             carried=[
                 (runner.field(each.name), engine.live_field(each.source).name)
                 for each in runner.carried

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ullage.emit.model import RunnerModel
 from ullage.emit.source import Source
@@ -45,6 +45,8 @@ class SlotWriter:
     known: bool
 
     def load(self) -> SlotLoad:
+        if self.slot.elements is not None:
+            return replace(self._loaded(), poison=())  # it is written before any load
         if self.slot.written_by:
             return self._left()
         return self._computed() if self.slot.value is not None else self._copied()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ullage.bound.capacities import Capacities
 from ullage.bound.domain import ForWorker, for_worker
@@ -126,7 +126,8 @@ class _Planner:
             place=slot.place,
             live_range=slot.live_range and _range(slot.live_range, rewrite),
             written_by=self._steps_that_write(slot, problem),
-            kept=slot.lifetime == "runner",
+            kept=slot.lifetime != "load",
+            elements=slot.elements and replace(slot.elements, value=rewrite(slot.elements.value)),
         )
 
     def _steps_that_write(self, slot: Slot, problem: RunnerProblem) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from ullage.expr.parse import SourceRef
 from ullage.expr.simplify import fold
 from ullage.expr.tree import Expr, substitute
 from ullage.place import Place
+from ullage.spec.elements import Elements
 from ullage.spec.model import DeviceRole, Dtype, Range
 
 ALIGNMENT = 256
@@ -62,7 +63,8 @@ class PlannedSlot:
 
     `live_range`: what a batch may bring, where that is less than `range`.
     `written_by` are the steps that write its rows, where load does not. What a `kept` one holds
-    outlives the run of the runner, so that it shares storage with nothing.
+    outlives the run of the runner, so that it shares storage with nothing. `elements`: what is
+    written once, at the start, and by nobody else.
     """
 
     name: str
@@ -82,6 +84,7 @@ class PlannedSlot:
     written_by: tuple[str, ...] = ()
     kept: bool = False
     live_range: Range | None = None
+    elements: Elements | None = None
 
     @property
     def brought(self) -> Range | None:

@@ -54,7 +54,7 @@ def flaws_of(
     """
     groups = [each for each in resolved.spec.concurrent if evaluate_boolean(each.when, values)]
 
-    kept = frozenset(slot.name for slot in resolved.spec.slots if slot.lifetime == "runner")
+    kept = frozenset(slot.name for slot in resolved.spec.slots if slot.lifetime != "load")
 
     def beside(one: str, two: str) -> bool:
         return any(_beside(group, resolved.spec, one, two) for group in groups)

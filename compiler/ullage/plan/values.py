@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ullage.bound.elements import drawn_position, inside
 from ullage.bound.problem import RunnerProblem
 from ullage.diagnostics.diagnostic import Related
 from ullage.expr.conditions import conjuncts, merged
@@ -45,6 +46,7 @@ class Values:
         self._check_accepted(slot)
         self._check_size(slot, planned)
         self._check_computed(slot, planned)
+        self._check_elements(slot, planned)
         self._check_live(slot, planned)
         if planned.range is None or slot.range is None:
             return ()
@@ -101,16 +103,7 @@ class Values:
         """What load computes is among the slot's values, or else its dtypes hold it."""
         if planned.value is None:
             return
-        bounds: list[tuple[Bounds, str, str]]
-        if planned.range is not None and slot.range is not None:  # which its dtypes have to hold
-            own: Bounds = (planned.range.low, planned.range.high)
-            bounds = [(own, f"values {spelled_range(slot.range)}", "U607")]
-        else:
-            limits = [(integers_of(dtype), dtype) for dtype in dtypes_of(slot)]
-            bounds = [
-                ((Integer(low), Integer(high)), f"dtype {dtype}", "U603")
-                for (low, high), dtype in limits
-            ]
+        bounds = _bounds(slot, planned)
         for mode in (each for each in self.runner.modes if each.name in planned.tails):
             for limit, name, code in bounds:
                 claim = self.claims.inside(planned.value, limit)
@@ -124,6 +117,25 @@ class Values:
                     related = ((computed, "computed here"), (mode.place, f"mode '{mode.name}'"))
                     self._report(code, message, slot.place, failure.example, related)
                     return
+
+    def _check_elements(self, slot: Slot, planned: PlannedSlot) -> None:
+        """What is written once is among the slot's values, or else its dtypes hold it."""
+        if planned.elements is None or slot.elements is None:
+            return
+        drawn = drawn_position(planned.elements, (each.capacity for each in planned.dimensions))
+        given = (*self._given(planned), *inside(drawn))
+        for limit, called, code in _bounds(slot, planned):
+            claim = self.claims.inside(planned.elements.value, limit)
+            failure = self.claims.failure(claim, given, drawn)
+            if failure is not None:
+                written = slot.elements.value
+                message = (
+                    f"slot '{slot.name}' is written once with {spell(written)}, "
+                    f"which can be outside of its {called}"
+                )
+                related = ((written.place, "its elements"),)
+                self._report(code, message, slot.place, failure.example, related)
+                return
 
     def _check_live(self, slot: Slot, planned: PlannedSlot) -> None:
         """What batches bring is part of what the slot may hold."""
@@ -185,3 +197,14 @@ class Values:
         self, code: str, message: str, place: Place, hint: str | None, related: Related
     ) -> None:
         self.told.add((place,), code, message, hint=hint, related=related)
+
+
+def _bounds(slot: Slot, planned: PlannedSlot) -> list[tuple[Bounds, str, str]]:
+    """What a value of a slot has to lie in, how that is called, and the code if it does not."""
+    if planned.range is not None and slot.range is not None:  # which its dtypes have to hold
+        own: Bounds = (planned.range.low, planned.range.high)
+        return [(own, f"values {spelled_range(slot.range)}", "U607")]
+    limits = [(integers_of(dtype), dtype) for dtype in dtypes_of(slot)]
+    return [
+        ((Integer(low), Integer(high)), f"dtype {dtype}", "U603") for (low, high), dtype in limits
+    ]

@@ -124,6 +124,9 @@ def _local_names(spec: Spec) -> Iterator[Named]:
     for parameter in spec.parameters:
         for value in parameter.choices:
             yield value, f"a value of '{parameter.name}'", parameter.place
+    for slot in spec.slots:
+        if slot.elements is not None and slot.elements.position:
+            yield slot.elements.position, f"'each' of slot '{slot.name}'", slot.elements.place
     for transform in spec.transforms:
         yield from _names_of_transform(transform)
     for runner in spec.runners:

@@ -14,6 +14,7 @@ from ullage.expr.units import NO_UNIT, Unit
 from ullage.spec import problems
 from ullage.spec.check_modes import SUMS, ResolvedMode
 from ullage.spec.definitions import Globals, check_range
+from ullage.spec.elements import Elements
 from ullage.spec.model import Read, Reader, Slot, Spec
 from ullage.spec.scope import ANY_INTEGER, Expressions, Scope, kind_name
 from ullage.spec.steps import modes_named
@@ -51,11 +52,26 @@ def resolve_slot(
         slot,
         shape=_shape(slot, modes, spec, known, expressions),
         value=value,
+        elements=slot.elements and _elements(slot.elements, what, spec, known, expressions),
         range=slot.range and check_range(slot.range, scope, ANY_INTEGER, expressions)[0],
         live_range=slot.live_range
         and check_range(slot.live_range, scope, ANY_INTEGER, expressions)[0],
         when=expressions.condition(slot.when, known.scope(f"the 'when' of {what}")),
     )
+
+
+def _elements(
+    elements: Elements, what: str, spec: Spec, known: Globals, expressions: Expressions
+) -> Elements:
+    """The elements with a resolved value; that it is the same for all batches is checked later."""
+    scope = scope_of_load(spec, known, what)
+    if elements.position:
+        position: dict[str, Kind] = {elements.position: IntKind(NO_UNIT)}
+        seen = f"{scope.sees}, '{elements.position}'"
+        scope = replace(scope.with_names(position), sees=seen)
+    value, kind = expressions.infer(elements.value, scope)
+    _check_scalar(kind, value, f"'value' of {what}", expressions)
+    return replace(elements, value=value)
 
 
 def _check_scalar(kind: Kind | None, compute: Expr, what: str, expressions: Expressions) -> None:

@@ -8,6 +8,7 @@ from ullage.expr.parse import SourceRef
 from ullage.expr.tree import Expr
 from ullage.place import Place
 from ullage.spec import former_keys, problems
+from ullage.spec.elements import Elements
 from ullage.spec.model import (
     Carried,
     DeviceRole,
@@ -38,6 +39,7 @@ def load_slots(reading: Reading, library: Fields) -> tuple[Slot, ...]:
 def load_slot(reading: Reading, name: Scalar, fields: Fields) -> Slot:
     """One static input buffer."""
     dtype, cpu_dtype = _dtypes(reading, fields)
+    lifetime, elements = _lifetime(reading, fields)
     slot = Slot(
         name=name.text,
         shape=_shape(reading, fields),
@@ -45,7 +47,7 @@ def load_slot(reading: Reading, name: Scalar, fields: Fields) -> Slot:
         cpu_dtype=cpu_dtype,
         device=cast(DeviceRole, fields.choice("device", DEVICE_ROLES, default="compute")),
         source=reading.source_field(fields, "source"),
-        value=reading.of(fields, "value"),
+        value=None if lifetime == "once" else reading.of(fields, "value"),
         range=reading.range(fields, "range"),
         casts_from=reading.dtypes(fields.scalars("casts_from"), f"'casts_from' of {fields.what}"),
         optional=fields.boolean("optional", default=False),
@@ -56,7 +58,8 @@ def load_slot(reading: Reading, name: Scalar, fields: Fields) -> Slot:
         place=name.place,
         written_by=_writer(reading, fields),
         live_range=reading.range(fields, "live_range"),
-        lifetime=_lifetime(fields),
+        lifetime=lifetime,
+        elements=elements,
     )
     _check_writers(reading, fields)
     _check_live_range(reading, fields)
@@ -64,9 +67,25 @@ def load_slot(reading: Reading, name: Scalar, fields: Fields) -> Slot:
     return slot
 
 
-def _lifetime(fields: Fields) -> Lifetime:
-    """How long what the slot holds is left alone."""
-    return cast(Lifetime, fields.choice("lifetime", get_args(Lifetime), default="load"))
+def _lifetime(reading: Reading, fields: Fields) -> tuple[Lifetime, Elements | None]:
+    """How long what the slot holds is left alone, and what that is if it is so for good."""
+    lifetime = cast(Lifetime, fields.choice("lifetime", get_args(Lifetime), default="load"))
+    position = fields.identifier("each", default="")
+    if lifetime != "once":
+        if "each" in fields:
+            message = f"{fields.what} is loaded, so 'each' says nothing about it"
+            hint = "say 'lifetime: once' if its elements are written at the start and then left"
+            place = fields.key_place("each")
+            reading.collector.error(problems.CONTRADICTING_KEYS, message, place, hint=hint)
+        return lifetime, None
+    value = reading.of(fields, "value")
+    if value is not None:
+        return lifetime, Elements(position, value, fields.key_place("value"))
+    if "value" not in fields:
+        message = f"{fields.what} is written once at the start: expected a 'value' for its elements"
+        place = fields.key_place("lifetime")
+        reading.collector.error(problems.MISSING_KEY, message, place)
+    return lifetime, None
 
 
 def _shape(reading: Reading, fields: Fields) -> tuple[Expr, ...]:

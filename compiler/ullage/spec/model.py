@@ -14,6 +14,7 @@ from ullage.expr.parse import SourceRef
 from ullage.expr.tree import Expr
 from ullage.place import Place
 from ullage.spec.collectives import Collective
+from ullage.spec.elements import Elements
 from ullage.spec.references import Reference
 from ullage.spec.runner_parts import Capture, Fallback, WarmUp, Within
 from ullage.spec.stated import Audit
@@ -22,7 +23,7 @@ from ullage.spec.wrappers import Wrapper
 LANGUAGE_VERSION = 1
 
 DeviceRole = Literal["compute", "host"]
-Lifetime = Literal["load", "runner"]
+Lifetime = Literal["load", "runner", "once"]
 ParameterType = Literal["int", "bool", "enum", "list"]
 Dtype = Literal[
     "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64"
@@ -203,7 +204,7 @@ class Slot:
     that a batch brings; `optional`: the source may be absent in a legal batch; `modes`: modes or
     families that load it (empty: all); `written_by`: who writes it, if neither a source nor a
     computation does; `lifetime`: until when what it holds stays there, which is the next load of
-    any runner in its place, or of its own.
+    any runner in its place, or of its own; `elements`: what it holds for good, of lifetime once.
     """
 
     name: str
@@ -224,6 +225,7 @@ class Slot:
     written_by: Writer | None = None
     lifetime: Lifetime = "load"
     live_range: Range | None = None
+    elements: Elements | None = None
 
 
 @dataclass(frozen=True, slots=True)

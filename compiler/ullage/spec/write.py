@@ -154,7 +154,10 @@ _SLOT: Table[Slot] = {
     ),
     "device": lambda slot: None if slot.device == "compute" else slot.device,
     "source": lambda slot: source(slot.source),
-    "value": lambda slot: expression_if_any(slot.value),
+    "value": lambda slot: expression_if_any(
+        slot.value if slot.elements is None or slot.value is not None else slot.elements.value
+    ),
+    "each": lambda slot: None if slot.elements is None else slot.elements.position or None,
     "written_by": lambda slot: None if slot.written_by is None else _writer(slot.written_by),
     "lifetime": lambda slot: None if slot.lifetime == "load" else slot.lifetime,
     "casts_from": lambda slot: names(slot.casts_from),

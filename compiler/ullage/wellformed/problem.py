@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from ullage.bound.domain import for_worker
+from ullage.bound.domain import ForWorker, for_worker
+from ullage.bound.elements import drawn_position, inside
 from ullage.bound.problem import ModeProblem, Problem
 from ullage.bound.relations import relations_of
 from ullage.bound.targets import needs_own_capacity
@@ -32,8 +33,10 @@ from ullage.place import Place
 from ullage.prove.names import with_labels
 from ullage.prove.solver import Solver, at_most
 from ullage.spec.check import ResolvedSpec
+from ullage.spec.elements import Elements
 from ullage.spec.model import Slot
 from ullage.spec.steps import flattened
+from ullage.wellformed.constants import check_constants
 from ullage.wellformed.fields import check_fields
 from ullage.wellformed.leavings import check_leavings
 from ullage.wellformed.occurrence import check_occurrence
@@ -78,6 +81,7 @@ def check_problem(
         check_unserved(resolved, collector)
         check_writers(resolved, collector)
         check_leavings(resolved, collector)
+        check_constants(resolved, collector)
         check_wrappers(resolved, problem, collector)
 
 
@@ -234,11 +238,21 @@ def _uses_of_slots(resolved: ResolvedSpec, problem: Problem, solver: Solver) -> 
         for expression, condition in _conditioned(resolved, runner.runner):
             reached = Reached((runner.guard, rewrite(condition)))
             yield from walker.uses(rewrite(expression), reached)
+        for slot in resolved.slots_of(resolved.runners[runner.runner]):
+            if slot.elements is not None:
+                reached = _of_elements(slot, slot.elements, Reached((runner.guard,)), rewrite)
+                yield from walker.uses(rewrite(slot.elements.value), reached)
         fixed = _fixed(resolved, runner.runner)  # the sign of an axis is that of its mode's extent
         for slot, extent in ((s, e) for s, e in fixed if not free_names(e) & axes):
             reached = Reached((runner.guard, rewrite(slot.when)))
             least = Comparison("<=", Integer(0), rewrite(extent))
             yield Use("extent", least, reached, Name(slot.name), extent.place)
+
+
+def _of_elements(slot: Slot, elements: Elements, reached: Reached, rewrite: ForWorker) -> Reached:
+    """Where the value of each element of a slot that is written once is reached."""
+    drawn = drawn_position(elements, map(rewrite, slot.shape))
+    return replace(reached.under(rewrite(slot.when), *inside(drawn)), live=drawn)
 
 
 def _uses_of_groups(resolved: ResolvedSpec, solver: Solver) -> Iterator[Use]:

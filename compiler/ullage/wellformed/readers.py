@@ -52,7 +52,8 @@ def check_unread(resolved: ResolvedSpec, collector: Collector) -> None:
     read = {*left, *(read.slot for reader in spec.readers for read in reader.reads)}
     for slot in spec.slots:
         if spec.readers and not (slot.name in read or slot.written_by or slot.lifetime == "runner"):
-            message = f"load fills slot '{slot.name}', which no reader reads"
+            filled = "load fills" if slot.elements is None else "the start fills"
+            message = f"{filled} slot '{slot.name}', which no reader reads"
             hint = "declare under 'readers' who reads it, or remove it"
             collector.warn(UNREAD, message, slot.place, hint=hint)
 

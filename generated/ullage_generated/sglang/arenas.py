@@ -55,9 +55,19 @@ class ArenaPlan:
     # specs/sglang/runners/decode_graph.yaml:1
     decode_graph_target: int
     """Where the buffers of the runner decode_graph of worker target begin."""
+    # specs/sglang/runners/decode_graph.yaml:1
+    decode_graph_target_kept: int
+    """Where the buffers of the runner decode_graph of worker target that keep what they hold
+    begin.
+    """
     # specs/sglang/runners/dflash_graph.yaml:1
     dflash_graph_draft: int
     """Where the buffers of the runner dflash_graph of worker draft begin."""
+    # specs/sglang/runners/dflash_graph.yaml:1
+    dflash_graph_draft_kept: int
+    """Where the buffers of the runner dflash_graph of worker draft that keep what they hold
+    begin.
+    """
     # specs/sglang/runners/dflash_worker.yaml:1
     dflash_worker_draft: int
     """Where the buffers of the runner dflash_worker of worker draft begin."""
@@ -69,9 +79,19 @@ class ArenaPlan:
     # specs/sglang/runners/draft_extend_graph.yaml:1
     draft_extend_graph_draft: int
     """Where the buffers of the runner draft_extend_graph of worker draft begin."""
+    # specs/sglang/runners/draft_extend_graph.yaml:1
+    draft_extend_graph_draft_kept: int
+    """Where the buffers of the runner draft_extend_graph of worker draft that keep what they
+    hold begin.
+    """
     # specs/sglang/runners/draft_graph.yaml:1
     draft_graph_draft: int
     """Where the buffers of the runner draft_graph of worker draft begin."""
+    # specs/sglang/runners/draft_graph.yaml:1
+    draft_graph_draft_kept: int
+    """Where the buffers of the runner draft_graph of worker draft that keep what they hold
+    begin.
+    """
     # specs/sglang/runners/eager.yaml:1
     eager_target: int
     """Where the buffers of the runner eager of worker target begin."""
@@ -84,6 +104,11 @@ class ArenaPlan:
     # specs/sglang/runners/multi_layer_graph.yaml:1
     multi_layer_graph_draft: int
     """Where the buffers of the runner multi_layer_graph of worker draft begin."""
+    # specs/sglang/runners/multi_layer_graph.yaml:1
+    multi_layer_graph_draft_kept: int
+    """Where the buffers of the runner multi_layer_graph of worker draft that keep what they hold
+    begin.
+    """
     # specs/sglang/runners/ngram_worker.yaml:1
     ngram_worker_target: int
     """Where the buffers of the runner ngram_worker of worker target begin."""
@@ -106,15 +131,20 @@ class ArenaPlan:
         cls,
         *,
         bytes_of_decode_graph_target: int,
+        bytes_of_decode_graph_target_kept: int,
         bytes_of_dflash_graph_draft: int,
+        bytes_of_dflash_graph_draft_kept: int,
         bytes_of_dflash_worker_draft: int,
         bytes_of_dflash_worker_draft_kept: int,
         bytes_of_draft_extend_graph_draft: int,
+        bytes_of_draft_extend_graph_draft_kept: int,
         bytes_of_draft_graph_draft: int,
+        bytes_of_draft_graph_draft_kept: int,
         bytes_of_eager_target: int,
         bytes_of_eager_draft: int,
         bytes_of_frozen_kv_graph_draft: int,
         bytes_of_multi_layer_graph_draft: int,
+        bytes_of_multi_layer_graph_draft_kept: int,
         bytes_of_ngram_worker_target: int,
         bytes_of_ngram_worker_target_kept: int,
         bytes_of_prefill_graph_target: int,
@@ -136,7 +166,40 @@ class ArenaPlan:
         start_of_ngram_worker_target = 0
         start_of_prefill_graph_target = 0
         start_of_prefill_graph_draft = 0
+        # specs/sglang/backends/page_tables.yaml:38: what is kept shares storage with nothing
+        start_of_decode_graph_target_kept = max(
+            start_of_decode_graph_target + bytes_of_decode_graph_target,
+            start_of_dflash_graph_draft + bytes_of_dflash_graph_draft,
+            start_of_dflash_worker_draft + bytes_of_dflash_worker_draft,
+            start_of_draft_extend_graph_draft + bytes_of_draft_extend_graph_draft,
+            start_of_draft_graph_draft + bytes_of_draft_graph_draft,
+            start_of_eager_target + bytes_of_eager_target,
+            start_of_eager_draft + bytes_of_eager_draft,
+            start_of_frozen_kv_graph_draft + bytes_of_frozen_kv_graph_draft,
+            start_of_multi_layer_graph_draft + bytes_of_multi_layer_graph_draft,
+            start_of_ngram_worker_target + bytes_of_ngram_worker_target,
+            start_of_prefill_graph_target + bytes_of_prefill_graph_target,
+            start_of_prefill_graph_draft + bytes_of_prefill_graph_draft,
+        )
+        # specs/sglang/backends/page_tables.yaml:38: what is kept shares storage with nothing
+        # specs/sglang/backends/page_tables.yaml:38: all that is kept
+        start_of_dflash_graph_draft_kept = max(
+            start_of_decode_graph_target + bytes_of_decode_graph_target,
+            start_of_dflash_graph_draft + bytes_of_dflash_graph_draft,
+            start_of_dflash_worker_draft + bytes_of_dflash_worker_draft,
+            start_of_draft_extend_graph_draft + bytes_of_draft_extend_graph_draft,
+            start_of_draft_graph_draft + bytes_of_draft_graph_draft,
+            start_of_eager_target + bytes_of_eager_target,
+            start_of_eager_draft + bytes_of_eager_draft,
+            start_of_frozen_kv_graph_draft + bytes_of_frozen_kv_graph_draft,
+            start_of_multi_layer_graph_draft + bytes_of_multi_layer_graph_draft,
+            start_of_ngram_worker_target + bytes_of_ngram_worker_target,
+            start_of_prefill_graph_target + bytes_of_prefill_graph_target,
+            start_of_prefill_graph_draft + bytes_of_prefill_graph_draft,
+            start_of_decode_graph_target_kept + bytes_of_decode_graph_target_kept,
+        )
         # specs/sglang/slots.yaml:215: what is kept shares storage with nothing
+        # specs/sglang/backends/page_tables.yaml:38: all that is kept
         start_of_dflash_worker_draft_kept = max(
             start_of_decode_graph_target + bytes_of_decode_graph_target,
             start_of_dflash_graph_draft + bytes_of_dflash_graph_draft,
@@ -150,9 +213,71 @@ class ArenaPlan:
             start_of_ngram_worker_target + bytes_of_ngram_worker_target,
             start_of_prefill_graph_target + bytes_of_prefill_graph_target,
             start_of_prefill_graph_draft + bytes_of_prefill_graph_draft,
+            start_of_decode_graph_target_kept + bytes_of_decode_graph_target_kept,
+            start_of_dflash_graph_draft_kept + bytes_of_dflash_graph_draft_kept,
+        )
+        # specs/sglang/backends/page_tables.yaml:38: what is kept shares storage with nothing
+        # specs/sglang/backends/page_tables.yaml:38: all that is kept
+        start_of_draft_extend_graph_draft_kept = max(
+            start_of_decode_graph_target + bytes_of_decode_graph_target,
+            start_of_dflash_graph_draft + bytes_of_dflash_graph_draft,
+            start_of_dflash_worker_draft + bytes_of_dflash_worker_draft,
+            start_of_draft_extend_graph_draft + bytes_of_draft_extend_graph_draft,
+            start_of_draft_graph_draft + bytes_of_draft_graph_draft,
+            start_of_eager_target + bytes_of_eager_target,
+            start_of_eager_draft + bytes_of_eager_draft,
+            start_of_frozen_kv_graph_draft + bytes_of_frozen_kv_graph_draft,
+            start_of_multi_layer_graph_draft + bytes_of_multi_layer_graph_draft,
+            start_of_ngram_worker_target + bytes_of_ngram_worker_target,
+            start_of_prefill_graph_target + bytes_of_prefill_graph_target,
+            start_of_prefill_graph_draft + bytes_of_prefill_graph_draft,
+            start_of_decode_graph_target_kept + bytes_of_decode_graph_target_kept,
+            start_of_dflash_graph_draft_kept + bytes_of_dflash_graph_draft_kept,
+            start_of_dflash_worker_draft_kept + bytes_of_dflash_worker_draft_kept,
+        )
+        # specs/sglang/backends/page_tables.yaml:38: what is kept shares storage with nothing
+        # specs/sglang/backends/page_tables.yaml:38: all that is kept
+        start_of_draft_graph_draft_kept = max(
+            start_of_decode_graph_target + bytes_of_decode_graph_target,
+            start_of_dflash_graph_draft + bytes_of_dflash_graph_draft,
+            start_of_dflash_worker_draft + bytes_of_dflash_worker_draft,
+            start_of_draft_extend_graph_draft + bytes_of_draft_extend_graph_draft,
+            start_of_draft_graph_draft + bytes_of_draft_graph_draft,
+            start_of_eager_target + bytes_of_eager_target,
+            start_of_eager_draft + bytes_of_eager_draft,
+            start_of_frozen_kv_graph_draft + bytes_of_frozen_kv_graph_draft,
+            start_of_multi_layer_graph_draft + bytes_of_multi_layer_graph_draft,
+            start_of_ngram_worker_target + bytes_of_ngram_worker_target,
+            start_of_prefill_graph_target + bytes_of_prefill_graph_target,
+            start_of_prefill_graph_draft + bytes_of_prefill_graph_draft,
+            start_of_decode_graph_target_kept + bytes_of_decode_graph_target_kept,
+            start_of_dflash_graph_draft_kept + bytes_of_dflash_graph_draft_kept,
+            start_of_dflash_worker_draft_kept + bytes_of_dflash_worker_draft_kept,
+            start_of_draft_extend_graph_draft_kept + bytes_of_draft_extend_graph_draft_kept,
+        )
+        # specs/sglang/backends/page_tables.yaml:38: what is kept shares storage with nothing
+        # specs/sglang/backends/page_tables.yaml:38: all that is kept
+        start_of_multi_layer_graph_draft_kept = max(
+            start_of_decode_graph_target + bytes_of_decode_graph_target,
+            start_of_dflash_graph_draft + bytes_of_dflash_graph_draft,
+            start_of_dflash_worker_draft + bytes_of_dflash_worker_draft,
+            start_of_draft_extend_graph_draft + bytes_of_draft_extend_graph_draft,
+            start_of_draft_graph_draft + bytes_of_draft_graph_draft,
+            start_of_eager_target + bytes_of_eager_target,
+            start_of_eager_draft + bytes_of_eager_draft,
+            start_of_frozen_kv_graph_draft + bytes_of_frozen_kv_graph_draft,
+            start_of_multi_layer_graph_draft + bytes_of_multi_layer_graph_draft,
+            start_of_ngram_worker_target + bytes_of_ngram_worker_target,
+            start_of_prefill_graph_target + bytes_of_prefill_graph_target,
+            start_of_prefill_graph_draft + bytes_of_prefill_graph_draft,
+            start_of_decode_graph_target_kept + bytes_of_decode_graph_target_kept,
+            start_of_dflash_graph_draft_kept + bytes_of_dflash_graph_draft_kept,
+            start_of_dflash_worker_draft_kept + bytes_of_dflash_worker_draft_kept,
+            start_of_draft_extend_graph_draft_kept + bytes_of_draft_extend_graph_draft_kept,
+            start_of_draft_graph_draft_kept + bytes_of_draft_graph_draft_kept,
         )
         # specs/sglang/slots.yaml:235: what is kept shares storage with nothing
-        # specs/sglang/slots.yaml:215: all that is kept
+        # specs/sglang/backends/page_tables.yaml:38: all that is kept
         start_of_ngram_worker_target_kept = max(
             start_of_decode_graph_target + bytes_of_decode_graph_target,
             start_of_dflash_graph_draft + bytes_of_dflash_graph_draft,
@@ -166,34 +291,49 @@ class ArenaPlan:
             start_of_ngram_worker_target + bytes_of_ngram_worker_target,
             start_of_prefill_graph_target + bytes_of_prefill_graph_target,
             start_of_prefill_graph_draft + bytes_of_prefill_graph_draft,
+            start_of_decode_graph_target_kept + bytes_of_decode_graph_target_kept,
+            start_of_dflash_graph_draft_kept + bytes_of_dflash_graph_draft_kept,
             start_of_dflash_worker_draft_kept + bytes_of_dflash_worker_draft_kept,
+            start_of_draft_extend_graph_draft_kept + bytes_of_draft_extend_graph_draft_kept,
+            start_of_draft_graph_draft_kept + bytes_of_draft_graph_draft_kept,
+            start_of_multi_layer_graph_draft_kept + bytes_of_multi_layer_graph_draft_kept,
         )
         return cls(
             decode_graph_target=start_of_decode_graph_target,
+            decode_graph_target_kept=start_of_decode_graph_target_kept,
             dflash_graph_draft=start_of_dflash_graph_draft,
+            dflash_graph_draft_kept=start_of_dflash_graph_draft_kept,
             dflash_worker_draft=start_of_dflash_worker_draft,
             dflash_worker_draft_kept=start_of_dflash_worker_draft_kept,
             draft_extend_graph_draft=start_of_draft_extend_graph_draft,
+            draft_extend_graph_draft_kept=start_of_draft_extend_graph_draft_kept,
             draft_graph_draft=start_of_draft_graph_draft,
+            draft_graph_draft_kept=start_of_draft_graph_draft_kept,
             eager_target=start_of_eager_target,
             eager_draft=start_of_eager_draft,
             frozen_kv_graph_draft=start_of_frozen_kv_graph_draft,
             multi_layer_graph_draft=start_of_multi_layer_graph_draft,
+            multi_layer_graph_draft_kept=start_of_multi_layer_graph_draft_kept,
             ngram_worker_target=start_of_ngram_worker_target,
             ngram_worker_target_kept=start_of_ngram_worker_target_kept,
             prefill_graph_target=start_of_prefill_graph_target,
             prefill_graph_draft=start_of_prefill_graph_draft,
             size=max(
                 start_of_decode_graph_target + bytes_of_decode_graph_target,
+                start_of_decode_graph_target_kept + bytes_of_decode_graph_target_kept,
                 start_of_dflash_graph_draft + bytes_of_dflash_graph_draft,
+                start_of_dflash_graph_draft_kept + bytes_of_dflash_graph_draft_kept,
                 start_of_dflash_worker_draft + bytes_of_dflash_worker_draft,
                 start_of_dflash_worker_draft_kept + bytes_of_dflash_worker_draft_kept,
                 start_of_draft_extend_graph_draft + bytes_of_draft_extend_graph_draft,
+                start_of_draft_extend_graph_draft_kept + bytes_of_draft_extend_graph_draft_kept,
                 start_of_draft_graph_draft + bytes_of_draft_graph_draft,
+                start_of_draft_graph_draft_kept + bytes_of_draft_graph_draft_kept,
                 start_of_eager_target + bytes_of_eager_target,
                 start_of_eager_draft + bytes_of_eager_draft,
                 start_of_frozen_kv_graph_draft + bytes_of_frozen_kv_graph_draft,
                 start_of_multi_layer_graph_draft + bytes_of_multi_layer_graph_draft,
+                start_of_multi_layer_graph_draft_kept + bytes_of_multi_layer_graph_draft_kept,
                 start_of_ngram_worker_target + bytes_of_ngram_worker_target,
                 start_of_ngram_worker_target_kept + bytes_of_ngram_worker_target_kept,
                 start_of_prefill_graph_target + bytes_of_prefill_graph_target,
@@ -334,7 +474,13 @@ class Arenas:
             bytes_of_decode_graph_target=decode_graph_target.compute.size_bytes
             if decode_graph_target is not None
             else 0,
+            bytes_of_decode_graph_target_kept=decode_graph_target.kept_compute.size_bytes
+            if decode_graph_target is not None
+            else 0,
             bytes_of_dflash_graph_draft=dflash_graph_draft.compute.size_bytes
+            if dflash_graph_draft is not None
+            else 0,
+            bytes_of_dflash_graph_draft_kept=dflash_graph_draft.kept_compute.size_bytes
             if dflash_graph_draft is not None
             else 0,
             bytes_of_dflash_worker_draft=dflash_worker_draft.compute.size_bytes
@@ -346,7 +492,13 @@ class Arenas:
             bytes_of_draft_extend_graph_draft=draft_extend_graph_draft.compute.size_bytes
             if draft_extend_graph_draft is not None
             else 0,
+            bytes_of_draft_extend_graph_draft_kept=draft_extend_graph_draft.kept_compute.size_bytes
+            if draft_extend_graph_draft is not None
+            else 0,
             bytes_of_draft_graph_draft=draft_graph_draft.compute.size_bytes
+            if draft_graph_draft is not None
+            else 0,
+            bytes_of_draft_graph_draft_kept=draft_graph_draft.kept_compute.size_bytes
             if draft_graph_draft is not None
             else 0,
             bytes_of_eager_target=eager_target.compute.size_bytes,
@@ -355,6 +507,9 @@ class Arenas:
             if frozen_kv_graph_draft is not None
             else 0,
             bytes_of_multi_layer_graph_draft=multi_layer_graph_draft.compute.size_bytes
+            if multi_layer_graph_draft is not None
+            else 0,
+            bytes_of_multi_layer_graph_draft_kept=multi_layer_graph_draft.kept_compute.size_bytes
             if multi_layer_graph_draft is not None
             else 0,
             bytes_of_ngram_worker_target=ngram_worker_target.compute.size_bytes
@@ -374,7 +529,13 @@ class Arenas:
             bytes_of_decode_graph_target=decode_graph_target.host.size_bytes
             if decode_graph_target is not None
             else 0,
+            bytes_of_decode_graph_target_kept=decode_graph_target.kept_host.size_bytes
+            if decode_graph_target is not None
+            else 0,
             bytes_of_dflash_graph_draft=dflash_graph_draft.host.size_bytes
+            if dflash_graph_draft is not None
+            else 0,
+            bytes_of_dflash_graph_draft_kept=dflash_graph_draft.kept_host.size_bytes
             if dflash_graph_draft is not None
             else 0,
             bytes_of_dflash_worker_draft=dflash_worker_draft.host.size_bytes
@@ -386,7 +547,13 @@ class Arenas:
             bytes_of_draft_extend_graph_draft=draft_extend_graph_draft.host.size_bytes
             if draft_extend_graph_draft is not None
             else 0,
+            bytes_of_draft_extend_graph_draft_kept=draft_extend_graph_draft.kept_host.size_bytes
+            if draft_extend_graph_draft is not None
+            else 0,
             bytes_of_draft_graph_draft=draft_graph_draft.host.size_bytes
+            if draft_graph_draft is not None
+            else 0,
+            bytes_of_draft_graph_draft_kept=draft_graph_draft.kept_host.size_bytes
             if draft_graph_draft is not None
             else 0,
             bytes_of_eager_target=eager_target.host.size_bytes,
@@ -395,6 +562,9 @@ class Arenas:
             if frozen_kv_graph_draft is not None
             else 0,
             bytes_of_multi_layer_graph_draft=multi_layer_graph_draft.host.size_bytes
+            if multi_layer_graph_draft is not None
+            else 0,
+            bytes_of_multi_layer_graph_draft_kept=multi_layer_graph_draft.kept_host.size_bytes
             if multi_layer_graph_draft is not None
             else 0,
             bytes_of_ngram_worker_target=ngram_worker_target.host.size_bytes
@@ -420,6 +590,7 @@ class Arenas:
                 compute_arena,
                 host_arena,
                 starts=(compute.decode_graph_target, host.decode_graph_target),
+                kept=(compute.decode_graph_target_kept, host.decode_graph_target_kept),
             )
             if decode_graph_target is not None
             else None,
@@ -429,6 +600,7 @@ class Arenas:
                 compute_arena,
                 host_arena,
                 starts=(compute.dflash_graph_draft, host.dflash_graph_draft),
+                kept=(compute.dflash_graph_draft_kept, host.dflash_graph_draft_kept),
             )
             if dflash_graph_draft is not None
             else None,
@@ -448,6 +620,7 @@ class Arenas:
                 compute_arena,
                 host_arena,
                 starts=(compute.draft_extend_graph_draft, host.draft_extend_graph_draft),
+                kept=(compute.draft_extend_graph_draft_kept, host.draft_extend_graph_draft_kept),
             )
             if draft_extend_graph_draft is not None
             else None,
@@ -457,6 +630,7 @@ class Arenas:
                 compute_arena,
                 host_arena,
                 starts=(compute.draft_graph_draft, host.draft_graph_draft),
+                kept=(compute.draft_graph_draft_kept, host.draft_graph_draft_kept),
             )
             if draft_graph_draft is not None
             else None,
@@ -491,6 +665,7 @@ class Arenas:
                 compute_arena,
                 host_arena,
                 starts=(compute.multi_layer_graph_draft, host.multi_layer_graph_draft),
+                kept=(compute.multi_layer_graph_draft_kept, host.multi_layer_graph_draft_kept),
             )
             if multi_layer_graph_draft is not None
             else None,

@@ -63,7 +63,9 @@ class Mode(Enum):
     """One token for each running request."""
     # specs/sglang/modes/decode_beside_extend.yaml:1
     DECODE_BESIDE_EXTEND = "decode_beside_extend"
-    """Decode rows run as one-token extends, because another rank extends in this round."""
+    """Decode rows run as one-token extends, because another rank extends in this round; where
+    all ranks agree that they can, they replay a prefill graph together.
+    """
     # specs/sglang/modes/dflash_block.yaml:1
     DFLASH_BLOCK = "dflash_block"
     """The block of each request is laid out, its last token and masks."""
@@ -168,7 +170,7 @@ _FAMILIES: Final[Mapping[Mode, tuple[str, ...]]] = {
     Mode.CAPTURE_MULTI_LAYER: ("capturing", "catching_up"),
     Mode.CAPTURE_PREFILL: ("capturing", "prefilling"),
     Mode.DECODE: ("decoding", "replaying"),
-    Mode.DECODE_BESIDE_EXTEND: ("extending", "lengthening"),
+    Mode.DECODE_BESIDE_EXTEND: ("extending", "lengthening", "prefilling"),
     Mode.DFLASH_BLOCK: ("laying_out",),
     Mode.DFLASH_DRAFT: ("extending", "lengthening", "block_drafting"),
     Mode.DLLM_EXTEND: ("extending", "lengthening", "replaying"),
@@ -319,10 +321,10 @@ class LiveBatch:
         sees while a graph is captured; optional in capture, capture_block.
     pipeline_hidden_states: [proxy_tokens, hidden_size * residual_streams], bfloat16 or float32:
         what the previous pipeline rank computed; optional in adaptive_verify, capture,
-        capture_prefill, decode, dllm_extend, extend, mixed, target_verify.
+        capture_prefill, decode, decode_beside_extend, dllm_extend, extend, mixed, target_verify.
     pipeline_residual: [proxy_tokens, hidden_size], bfloat16 or float32: its residual stream;
-        optional in adaptive_verify, capture, capture_prefill, decode, dllm_extend, extend, mixed,
-        target_verify.
+        optional in adaptive_verify, capture, capture_prefill, decode, decode_beside_extend,
+        dllm_extend, extend, mixed, target_verify.
     draft_cache_loc: [tokens * speculative_num_steps // token_per_request], int64 or int32:
         key-value slots of all draft steps; optional in capture_draft, eagle_draft.
     topk_p: [requests, speculative_eagle_topk], float32: probabilities of the first branches;
@@ -359,9 +361,9 @@ class LiveBatch:
     tree_mask: [tokens * speculative_num_draft_tokens], bool: which tokens of its tree each token
         follows; optional in ngram_draft.
     orig_seq_lens: [requests], int64 or int32: tokens of each sequence before it was cut; optional
-        in capture_prefill, extend, mixed.
+        in capture_prefill, decode_beside_extend, extend, mixed.
     mamba_track_seqlens: [requests], int32 or int64: after how many tokens the state is kept;
-        optional in capture_prefill, extend, mixed.
+        optional in capture_prefill, decode_beside_extend, extend, mixed.
     adaptive_draft_tokens: draft tokens of each request in the round; None for the configured value.
     """
 
@@ -528,13 +530,13 @@ class LiveBatch:
     pipeline_hidden_states: Tensor | None = None
     """[proxy_tokens, hidden_size * residual_streams], bfloat16 or float32: what the previous
     pipeline rank computed; optional in adaptive_verify, capture, capture_prefill, decode,
-    dllm_extend, extend, mixed, target_verify.
+    decode_beside_extend, dllm_extend, extend, mixed, target_verify.
     """
     # specs/sglang/slots.yaml:89
     pipeline_residual: Tensor | None = None
     """[proxy_tokens, hidden_size], bfloat16 or float32: its residual stream; optional in
-    adaptive_verify, capture, capture_prefill, decode, dllm_extend, extend, mixed,
-    target_verify.
+    adaptive_verify, capture, capture_prefill, decode, decode_beside_extend, dllm_extend,
+    extend, mixed, target_verify.
     """
     # specs/sglang/slots.yaml:92
     draft_cache_loc: Tensor | None = None
@@ -622,14 +624,14 @@ class LiveBatch:
     # specs/sglang/slots.yaml:268
     orig_seq_lens: Tensor | None = None
     """[requests], int64 or int32: tokens of each sequence before it was cut; optional in
-    capture_prefill, extend, mixed.
+    capture_prefill, decode_beside_extend, extend, mixed.
     """
     # specs/sglang/slots.yaml:308
     mamba_track_seqlens: Tensor | None = None
     """[requests], int32 or int64: after how many tokens the state is kept; optional in
-    capture_prefill, extend, mixed.
+    capture_prefill, decode_beside_extend, extend, mixed.
     """
-    # specs/sglang/engine.yaml:120
+    # specs/sglang/engine.yaml:121
     adaptive_draft_tokens: int | None = None
     """Draft tokens of each request in the round; None for the configured value."""
 
@@ -1053,24 +1055,24 @@ class DecodeGraphTargetBatch(LoadedBatch):
     # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None = None
     """[context_pages], int64: the first token of each page; only where has_page_tables."""
-    # specs/sglang/backends/page_tables.yaml:49
+    # specs/sglang/backends/page_tables.yaml:48
     tree_page_table: Tensor | None = None
     """[tokens, target_width], int32: slots of the tokens before each in its tree; loaded in
     capture, target_verify; only where has_page_tables and drafts_trees and attention_backend
     != trtllm_mha.
     """
-    # specs/sglang/backends/page_tables.yaml:52
+    # specs/sglang/backends/page_tables.yaml:51
     tree_cache_seqlens: Tensor | None = None
     """[tokens], int32: how many these are; loaded in capture, target_verify; only where
     has_page_tables and drafts_trees and attention_backend != trtllm_mha.
     """
-    # specs/sglang/backends/page_tables.yaml:55
+    # specs/sglang/backends/page_tables.yaml:54
     tree_window_page_table: Tensor | None = None
     """[tokens, context_length + target_width], int32: slots of all that each sees, where layers
     have a window; loaded in capture, target_verify; only where has_page_tables and
     drafts_trees and attention_backend != trtllm_mha and has_window.
     """
-    # specs/sglang/backends/page_tables.yaml:65
+    # specs/sglang/backends/page_tables.yaml:64
     all_token_page_table: Tensor | None = None
     """[tokens, table_columns], int32: pages of each token's sequence; only where
     attention_backend == trtllm_mha and speculative and encoder_only_layers.
@@ -1816,37 +1818,37 @@ class DraftGraphDraftBatch(LoadedBatch):
     # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None = None
     """[context_pages], int64: the first token of each page; only where has_page_tables."""
-    # specs/sglang/backends/page_tables.yaml:74
+    # specs/sglang/backends/page_tables.yaml:73
     draft_page_table: Tensor | None = None
     """[speculative_num_steps - 1, requests, table_columns], int32: pages of each sequence, for
     each step; only where has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:77
+    # specs/sglang/backends/page_tables.yaml:76
     draft_window_page_table: Tensor | None = None
     """[speculative_num_steps - 1, requests, table_columns], int32: the same in the pool of
     layers with a window; only where has_page_tables and has_window.
     """
-    # specs/sglang/backends/page_tables.yaml:80
+    # specs/sglang/backends/page_tables.yaml:79
     draft_branch_page_table: Tensor | None = None
     """[tokens, branch_columns], int32: slots of the drafts behind each branch, for each step;
     only where has_page_tables and drafts_trees and attention_backend != trtllm_mha.
     """
-    # specs/sglang/backends/page_tables.yaml:83
+    # specs/sglang/backends/page_tables.yaml:82
     draft_cache_seqlens: Tensor | None = None
     """[speculative_num_steps - 1, requests], int32: tokens of each sequence, for each step; only
     where has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:86
+    # specs/sglang/backends/page_tables.yaml:85
     draft_cu_seqlens_q: Tensor | None = None
     """[speculative_num_steps - 1, requests + 1], int32: where the queries of each request begin;
     only where has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:89
+    # specs/sglang/backends/page_tables.yaml:88
     draft_cu_seqlens_k: Tensor | None = None
     """[speculative_num_steps - 1, requests + 1], int32: where its keys begin; only where
     has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:92
+    # specs/sglang/backends/page_tables.yaml:91
     draft_scheduler_metadata: Tensor | None = None
     """[speculative_num_steps - 1, 4 * align_up(requests, 4) + 1], int32: how the kernel divides
     its work; only where has_page_tables and attention_backend == fa3.
@@ -2304,27 +2306,27 @@ class MultiLayerGraphDraftBatch(LoadedBatch):
     # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None = None
     """[context_pages], int64: the first token of each page; only where has_page_tables."""
-    # specs/sglang/backends/page_tables.yaml:101
+    # specs/sglang/backends/page_tables.yaml:100
     layer_page_table: Tensor | None = None
     """[speculative_num_steps, requests, table_columns], int32: pages of each sequence, for each
     layer; only where has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:104
+    # specs/sglang/backends/page_tables.yaml:103
     layer_window_page_table: Tensor | None = None
     """[speculative_num_steps, requests, table_columns], int32: the same in the pool of layers
     with a window; only where has_page_tables and has_window.
     """
-    # specs/sglang/backends/page_tables.yaml:107
+    # specs/sglang/backends/page_tables.yaml:106
     layer_cache_seqlens: Tensor | None = None
     """[speculative_num_steps, requests], int32: tokens of each sequence, for each layer; only
     where has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:110
+    # specs/sglang/backends/page_tables.yaml:109
     layer_cu_seqlens_q: Tensor | None = None
     """[speculative_num_steps, requests + 1], int32: where the queries of each request begin;
     only where has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:113
+    # specs/sglang/backends/page_tables.yaml:112
     layer_cu_seqlens_k: Tensor | None = None
     """[speculative_num_steps, requests + 1], int32: where its keys begin; only where
     has_page_tables.

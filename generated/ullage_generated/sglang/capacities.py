@@ -1104,9 +1104,13 @@ class PrefillGraphTargetCapacities:
 
     # specs/sglang/engine.yaml:7
     requests: int
-    """Bound by capture_prefill, extend; proved: sound and tight.
+    """Bound by capture_prefill, decode_beside_extend, extend; proved: sound and tight.
 
     Formula: max(full_prefill_max_req if whole_prefill_graph else 1, min(max_running_requests,
+    max(captured_tokens) // cp_align * cp_align // attn_tp_size * attn_tp_size if require_mlp_sync
+    else max_running_requests) if not speculative and not dllm and require_mlp_sync and not
+    whole_prefill_graph and 1 <= (max(captured_tokens) // cp_align * cp_align // attn_tp_size *
+    attn_tp_size if require_mlp_sync else max_running_requests) else 0, min(max_running_requests,
     prefill_limit_target, max(captured_tokens) // cp_align * cp_align // attn_tp_size * attn_tp_size
     if require_mlp_sync else prefill_limit_target, prefill_limit_target if require_mlp_sync else
     max(captured_tokens)) if not dllm and not whole_prefill_graph and 1 <= (max(captured_tokens) //
@@ -1114,6 +1118,11 @@ class PrefillGraphTargetCapacities:
     prefill_limit_target) else 0).
 
     Attained in capture_prefill by tokens = 1.
+
+    Attained in decode_beside_extend by requests = min(max_running_requests, max(captured_tokens) //
+    cp_align * cp_align // attn_tp_size * attn_tp_size if require_mlp_sync else
+    max_running_requests), requests@extend = 1, tokens@extend = 1, requests@decode_beside_extend =
+    1.
 
     Attained in extend by requests = min(max_running_requests, prefill_limit_target,
     max(captured_tokens) // cp_align * cp_align // attn_tp_size * attn_tp_size if require_mlp_sync
@@ -1169,6 +1178,32 @@ class PrefillGraphTargetCapacities:
         requests = max(
             # capture_prefill, specs/sglang/modes/capture_prefill.yaml:1
             present(config.full_prefill_max_req) if config.whole_prefill_graph else 1,
+            # decode_beside_extend, specs/sglang/modes/decode_beside_extend.yaml:1
+            min(
+                config.max_running_requests,
+                max(present(config.captured_tokens))
+                // config.cp_align
+                * config.cp_align
+                // config.attn_tp_size
+                * config.attn_tp_size
+                if config.require_mlp_sync
+                else config.max_running_requests,
+            )
+            if not config.speculative
+            and not config.dllm
+            and config.require_mlp_sync
+            and not config.whole_prefill_graph
+            and (
+                max(present(config.captured_tokens))
+                // config.cp_align
+                * config.cp_align
+                // config.attn_tp_size
+                * config.attn_tp_size
+                if config.require_mlp_sync
+                else config.max_running_requests
+            )
+            >= 1
+            else 0,
             # extend, specs/sglang/modes/extend.yaml:1
             min(
                 config.max_running_requests,

@@ -85,14 +85,14 @@ def fit_adaptive_verify(config: Config, rows: Rows, adaptive_draft_tokens: int |
         rows.graph_requests,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:47
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:49
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
     # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:113
+    # specs/sglang/transforms.yaml:115
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(requests=requests, tokens=tokens, proxy_tokens=proxy_tokens)
@@ -141,13 +141,13 @@ def fit_capture(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:47
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:49
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:79
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -157,7 +157,7 @@ def fit_capture(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -
             align_up(tokens - split, config.attn_tp_size),
         )
     # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:113
+    # specs/sglang/transforms.yaml:115
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -208,8 +208,12 @@ def pad_decode(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     largest_1 = max(each[0] for each in gathered)
     largest_2 = max(each[1] for each in gathered)
     largest_3 = max(each[2] for each in gathered)
-    alike = config.sync_pads_alike or (
-        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike
+        or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
     )
     requests, tokens, graph_requests, gathered_tokens = (
         largest_2 if alike else padded // tokens_per_request,
@@ -239,13 +243,13 @@ def fit_decode(config: Config, rows: Rows, adaptive_draft_tokens: int | None) ->
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:47
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:49
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:79
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -255,7 +259,7 @@ def fit_decode(config: Config, rows: Rows, adaptive_draft_tokens: int | None) ->
             align_up(tokens - split, config.attn_tp_size),
         )
     # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:113
+    # specs/sglang/transforms.yaml:115
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -306,8 +310,12 @@ def pad_dllm_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     largest_1 = max(each[0] for each in gathered)
     largest_2 = max(each[1] for each in gathered)
     largest_3 = max(each[2] for each in gathered)
-    alike = config.sync_pads_alike or (
-        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike
+        or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
     )
     requests, tokens, graph_requests, gathered_tokens = (
         largest_2 if alike else padded // tokens_per_request,
@@ -337,13 +345,13 @@ def fit_dllm_extend(config: Config, rows: Rows, adaptive_draft_tokens: int | Non
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:47
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:49
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:79
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -353,7 +361,7 @@ def fit_dllm_extend(config: Config, rows: Rows, adaptive_draft_tokens: int | Non
             align_up(tokens - split, config.attn_tp_size),
         )
     # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:113
+    # specs/sglang/transforms.yaml:115
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -404,8 +412,12 @@ def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     largest_1 = max(each[0] for each in gathered)
     largest_2 = max(each[1] for each in gathered)
     largest_3 = max(each[2] for each in gathered)
-    alike = config.sync_pads_alike or (
-        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike
+        or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
     )
     requests, tokens, graph_requests, gathered_tokens = (
         largest_2 if alike else padded // tokens_per_request,
@@ -435,13 +447,13 @@ def fit_idle(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> R
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:47
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:49
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:79
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -451,7 +463,7 @@ def fit_idle(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> R
             align_up(tokens - split, config.attn_tp_size),
         )
     # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:113
+    # specs/sglang/transforms.yaml:115
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -504,8 +516,12 @@ def pad_target_verify(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     largest_1 = max(each[0] for each in gathered)
     largest_2 = max(each[1] for each in gathered)
     largest_3 = max(each[2] for each in gathered)
-    alike = config.sync_pads_alike or (
-        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike
+        or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
     )
     requests, tokens, graph_requests, gathered_tokens = (
         largest_2 if alike else padded // tokens_per_request,
@@ -535,13 +551,13 @@ def fit_target_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | N
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:47
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:49
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:79
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -551,7 +567,7 @@ def fit_target_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | N
             align_up(tokens - split, config.attn_tp_size),
         )
     # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:113
+    # specs/sglang/transforms.yaml:115
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -830,6 +846,8 @@ class DecodeGraphTargetRunner:
             self._require_unpoisoned(batch)
         if self.debug.canaries:
             self.registry.regions.check_canaries()
+            for constant in self.registry.constants(self.config):
+                constant.require_unchanged()
         return batch
 
     def _tables(self) -> Mapping[Mode, SlotTable[LiveBatch, Extents]]:
@@ -878,7 +896,7 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, pad: bool | Offer, sources: bool
     ) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:120
+        # specs/sglang/engine.yaml:121
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -886,7 +904,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_verify",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:120",
+                place="specs/sglang/engine.yaml:121",
             )
         )
         if config.adaptive:
@@ -895,7 +913,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:120",
+                place="specs/sglang/engine.yaml:121",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_verify.yaml:7
@@ -988,7 +1006,7 @@ class DecodeGraphTargetRunner:
     # specs/sglang/modes/capture.yaml:1
     def _extents_capture(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:120
+        # specs/sglang/engine.yaml:121
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -996,7 +1014,7 @@ class DecodeGraphTargetRunner:
                 "capture",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:120",
+                place="specs/sglang/engine.yaml:121",
             )
         )
         if config.adaptive:
@@ -1005,7 +1023,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:120",
+                place="specs/sglang/engine.yaml:121",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/capture.yaml:7
@@ -1084,7 +1102,7 @@ class DecodeGraphTargetRunner:
     def _extents_decode(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:120
+            # specs/sglang/engine.yaml:121
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1092,7 +1110,7 @@ class DecodeGraphTargetRunner:
                     "decode",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:120",
+                    place="specs/sglang/engine.yaml:121",
                 )
             )
             if config.adaptive:
@@ -1101,7 +1119,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:120",
+                    place="specs/sglang/engine.yaml:121",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/decode.yaml:7
@@ -1198,7 +1216,7 @@ class DecodeGraphTargetRunner:
     def _extents_dllm_extend(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:120
+            # specs/sglang/engine.yaml:121
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1206,7 +1224,7 @@ class DecodeGraphTargetRunner:
                     "dllm_extend",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:120",
+                    place="specs/sglang/engine.yaml:121",
                 )
             )
             if config.adaptive:
@@ -1215,7 +1233,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:120",
+                    place="specs/sglang/engine.yaml:121",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/dllm_extend.yaml:7
@@ -1315,7 +1333,7 @@ class DecodeGraphTargetRunner:
     def _extents_idle(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:120
+            # specs/sglang/engine.yaml:121
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1323,7 +1341,7 @@ class DecodeGraphTargetRunner:
                     "idle",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:120",
+                    place="specs/sglang/engine.yaml:121",
                 )
             )
             if config.adaptive:
@@ -1332,7 +1350,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:120",
+                    place="specs/sglang/engine.yaml:121",
                     listed="speculative_adaptive_candidates",
                 )
             rows = live_idle()
@@ -1415,7 +1433,7 @@ class DecodeGraphTargetRunner:
     def _extents_target_verify(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:120
+            # specs/sglang/engine.yaml:121
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1423,7 +1441,7 @@ class DecodeGraphTargetRunner:
                     "target_verify",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:120",
+                    place="specs/sglang/engine.yaml:121",
                 )
             )
             if config.adaptive:
@@ -1432,7 +1450,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:120",
+                    place="specs/sglang/engine.yaml:121",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/target_verify.yaml:7
@@ -2221,7 +2239,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.table_columns),
                     (extents.padded.tokens, config.table_columns),
                 ),
-                # specs/sglang/backends/page_tables.yaml:65
+                # specs/sglang/backends/page_tables.yaml:64
                 Slot("all_token_page_table", registry.all_token_page_table),
             ),
             SlotGroup(
@@ -2473,7 +2491,6 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.cu_seqlens_q, None)
         poison_around(self.registry.cu_seqlens_k, None)
         poison_around(self.registry.scheduler_metadata, None)
-        poison_around(self.registry.strided_indices, None)
         poison_around(self.registry.all_token_page_table, None)
         poison_around(self.registry.triton_kv_indptr, None)
         poison_around(self.registry.triton_window_kv_indptr, None)
@@ -2927,7 +2944,7 @@ class DecodeGraphTargetRunner:
                 Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
                 # specs/sglang/backends/flashinfer.yaml:65
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
-                # specs/sglang/backends/page_tables.yaml:52
+                # specs/sglang/backends/page_tables.yaml:51
                 Slot("tree_cache_seqlens", registry.tree_cache_seqlens),
                 # specs/sglang/backends/triton.yaml:35
                 Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
@@ -3300,7 +3317,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.target_width),
                     (extents.padded.tokens, config.target_width),
                 ),
-                # specs/sglang/backends/page_tables.yaml:49
+                # specs/sglang/backends/page_tables.yaml:48
                 Slot("tree_page_table", registry.tree_page_table),
             ),
             SlotGroup(
@@ -3308,7 +3325,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.context_length + config.target_width),
                     (extents.padded.tokens, config.context_length + config.target_width),
                 ),
-                # specs/sglang/backends/page_tables.yaml:55
+                # specs/sglang/backends/page_tables.yaml:54
                 Slot("tree_window_page_table", registry.tree_window_page_table),
             ),
             SlotGroup(
@@ -3316,7 +3333,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.table_columns),
                     (extents.padded.tokens, config.table_columns),
                 ),
-                # specs/sglang/backends/page_tables.yaml:65
+                # specs/sglang/backends/page_tables.yaml:64
                 Slot("all_token_page_table", registry.all_token_page_table),
             ),
             SlotGroup(
@@ -3573,7 +3590,6 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.cu_seqlens_q, None)
         poison_around(self.registry.cu_seqlens_k, None)
         poison_around(self.registry.scheduler_metadata, None)
-        poison_around(self.registry.strided_indices, None)
         poison_around(self.registry.tree_page_table, None)
         poison_around(self.registry.tree_cache_seqlens, None)
         poison_around(self.registry.tree_window_page_table, None)
@@ -4334,7 +4350,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.table_columns),
                     (extents.padded.tokens, config.table_columns),
                 ),
-                # specs/sglang/backends/page_tables.yaml:65
+                # specs/sglang/backends/page_tables.yaml:64
                 Slot("all_token_page_table", registry.all_token_page_table),
             ),
             SlotGroup(
@@ -4585,7 +4601,6 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.cu_seqlens_q, None)
         poison_around(self.registry.cu_seqlens_k, None)
         poison_around(self.registry.scheduler_metadata, None)
-        poison_around(self.registry.strided_indices, None)
         poison_around(self.registry.all_token_page_table, None)
         poison_around(self.registry.triton_kv_indptr, None)
         poison_around(self.registry.triton_window_kv_indptr, None)
@@ -5349,7 +5364,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.table_columns),
                     (extents.padded.tokens, config.table_columns),
                 ),
-                # specs/sglang/backends/page_tables.yaml:65
+                # specs/sglang/backends/page_tables.yaml:64
                 Slot("all_token_page_table", registry.all_token_page_table),
             ),
             SlotGroup(
@@ -5600,7 +5615,6 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.cu_seqlens_q, None)
         poison_around(self.registry.cu_seqlens_k, None)
         poison_around(self.registry.scheduler_metadata, None)
-        poison_around(self.registry.strided_indices, None)
         poison_around(self.registry.all_token_page_table, None)
         poison_around(self.registry.triton_kv_indptr, None)
         poison_around(self.registry.triton_window_kv_indptr, None)
@@ -6376,7 +6390,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.table_columns),
                     (extents.padded.tokens, config.table_columns),
                 ),
-                # specs/sglang/backends/page_tables.yaml:65
+                # specs/sglang/backends/page_tables.yaml:64
                 Slot("all_token_page_table", registry.all_token_page_table),
             ),
             SlotGroup(
@@ -6628,7 +6642,6 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.cu_seqlens_q, None)
         poison_around(self.registry.cu_seqlens_k, None)
         poison_around(self.registry.scheduler_metadata, None)
-        poison_around(self.registry.strided_indices, None)
         poison_around(self.registry.all_token_page_table, None)
         poison_around(self.registry.triton_kv_indptr, None)
         poison_around(self.registry.triton_window_kv_indptr, None)
@@ -7065,7 +7078,7 @@ class DecodeGraphTargetRunner:
                 Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
                 # specs/sglang/backends/flashinfer.yaml:65
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
-                # specs/sglang/backends/page_tables.yaml:52
+                # specs/sglang/backends/page_tables.yaml:51
                 Slot("tree_cache_seqlens", registry.tree_cache_seqlens),
                 # specs/sglang/backends/triton.yaml:35
                 Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
@@ -7424,7 +7437,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.target_width),
                     (extents.padded.tokens, config.target_width),
                 ),
-                # specs/sglang/backends/page_tables.yaml:49
+                # specs/sglang/backends/page_tables.yaml:48
                 Slot("tree_page_table", registry.tree_page_table),
             ),
             SlotGroup(
@@ -7432,7 +7445,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.context_length + config.target_width),
                     (extents.padded.tokens, config.context_length + config.target_width),
                 ),
-                # specs/sglang/backends/page_tables.yaml:55
+                # specs/sglang/backends/page_tables.yaml:54
                 Slot("tree_window_page_table", registry.tree_window_page_table),
             ),
             SlotGroup(
@@ -7440,7 +7453,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.table_columns),
                     (extents.padded.tokens, config.table_columns),
                 ),
-                # specs/sglang/backends/page_tables.yaml:65
+                # specs/sglang/backends/page_tables.yaml:64
                 Slot("all_token_page_table", registry.all_token_page_table),
             ),
             SlotGroup(
@@ -7696,7 +7709,6 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.cu_seqlens_q, None)
         poison_around(self.registry.cu_seqlens_k, None)
         poison_around(self.registry.scheduler_metadata, None)
-        poison_around(self.registry.strided_indices, None)
         poison_around(self.registry.tree_page_table, None)
         poison_around(self.registry.tree_cache_seqlens, None)
         poison_around(self.registry.tree_window_page_table, None)

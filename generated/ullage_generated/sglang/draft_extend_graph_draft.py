@@ -78,7 +78,7 @@ def fit_capture_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_draft_extend as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:37,
-    # specs/sglang/transforms.yaml:59
+    # specs/sglang/transforms.yaml:61
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -125,8 +125,12 @@ def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     largest_1 = max(each[0] for each in gathered)
     largest_2 = max(each[1] for each in gathered)
     largest_3 = max(each[2] for each in gathered)
-    alike = config.sync_pads_alike or (
-        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike
+        or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
     )
     requests, tokens, graph_requests, gathered_tokens = (
         largest_2 if alike else padded // tokens_per_request,
@@ -147,7 +151,7 @@ def fit_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode draft_extend as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:37,
-    # specs/sglang/transforms.yaml:59
+    # specs/sglang/transforms.yaml:61
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -194,8 +198,12 @@ def pad_idle_in_catch_up(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     largest_1 = max(each[0] for each in gathered)
     largest_2 = max(each[1] for each in gathered)
     largest_3 = max(each[2] for each in gathered)
-    alike = config.sync_pads_alike or (
-        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike
+        or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
     )
     requests, tokens, graph_requests, gathered_tokens = (
         largest_2 if alike else padded // tokens_per_request,
@@ -216,7 +224,7 @@ def fit_idle_in_catch_up(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_in_catch_up as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:37,
-    # specs/sglang/transforms.yaml:59
+    # specs/sglang/transforms.yaml:61
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -485,6 +493,8 @@ class DraftExtendGraphDraftRunner:
             self._require_unpoisoned(batch)
         if self.debug.canaries:
             self.registry.regions.check_canaries()
+            for constant in self.registry.constants(self.config):
+                constant.require_unchanged()
         return batch
 
     def _tables(self) -> Mapping[Mode, SlotTable[LiveBatch, Extents]]:
@@ -1442,7 +1452,6 @@ class DraftExtendGraphDraftRunner:
         poison_around(self.registry.cu_seqlens_q, None)
         poison_around(self.registry.cu_seqlens_k, None)
         poison_around(self.registry.scheduler_metadata, None)
-        poison_around(self.registry.strided_indices, None)
         poison_around(self.registry.triton_kv_indptr, None)
         poison_around(self.registry.triton_window_kv_indptr, None)
         poison_around(self.registry.triton_qo_indptr, None)

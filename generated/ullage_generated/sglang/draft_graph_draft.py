@@ -77,7 +77,7 @@ def pad_capture_draft(rows: Rows) -> Rows:
 def fit_capture_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_draft as this runner has them, after draft_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:53
+    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:55
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -124,8 +124,12 @@ def pad_eagle_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     largest_1 = max(each[0] for each in gathered)
     largest_2 = max(each[1] for each in gathered)
     largest_3 = max(each[2] for each in gathered)
-    alike = config.sync_pads_alike or (
-        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike
+        or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
     )
     requests, tokens, graph_requests, gathered_tokens = (
         largest_2 if alike else padded // tokens_per_request,
@@ -145,7 +149,7 @@ def pad_eagle_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_eagle_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode eagle_draft as this runner has them, after draft_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:53
+    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:55
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -192,8 +196,12 @@ def pad_idle_in_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     largest_1 = max(each[0] for each in gathered)
     largest_2 = max(each[1] for each in gathered)
     largest_3 = max(each[2] for each in gathered)
-    alike = config.sync_pads_alike or (
-        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike
+        or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
     )
     requests, tokens, graph_requests, gathered_tokens = (
         largest_2 if alike else padded // tokens_per_request,
@@ -213,7 +221,7 @@ def pad_idle_in_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_idle_in_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_in_draft as this runner has them, after draft_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:53
+    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:55
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -463,6 +471,8 @@ class DraftGraphDraftRunner:
             self._require_unpoisoned(batch)
         if self.debug.canaries:
             self.registry.regions.check_canaries()
+            for constant in self.registry.constants(self.config):
+                constant.require_unchanged()
         return batch
 
     def _tables(self) -> Mapping[Mode, SlotTable[LiveBatch, Extents]]:
@@ -1178,9 +1188,9 @@ class DraftGraphDraftRunner:
                         config.table_columns,
                     ),
                 ),
-                # specs/sglang/backends/page_tables.yaml:74
+                # specs/sglang/backends/page_tables.yaml:73
                 Slot("draft_page_table", registry.draft_page_table),
-                # specs/sglang/backends/page_tables.yaml:77
+                # specs/sglang/backends/page_tables.yaml:76
                 Slot("draft_window_page_table", registry.draft_window_page_table),
             ),
             SlotGroup(
@@ -1188,7 +1198,7 @@ class DraftGraphDraftRunner:
                     (extents.rows.tokens, present(config.branch_columns)),
                     (extents.padded.tokens, present(config.branch_columns)),
                 ),
-                # specs/sglang/backends/page_tables.yaml:80
+                # specs/sglang/backends/page_tables.yaml:79
                 Slot("draft_branch_page_table", registry.draft_branch_page_table),
             ),
             SlotGroup(
@@ -1196,7 +1206,7 @@ class DraftGraphDraftRunner:
                     (present(config.speculative_num_steps) - 1, extents.rows.requests),
                     (present(config.speculative_num_steps) - 1, extents.padded.requests),
                 ),
-                # specs/sglang/backends/page_tables.yaml:83
+                # specs/sglang/backends/page_tables.yaml:82
                 Slot("draft_cache_seqlens", registry.draft_cache_seqlens),
             ),
             SlotGroup(
@@ -1204,9 +1214,9 @@ class DraftGraphDraftRunner:
                     (present(config.speculative_num_steps) - 1, extents.rows.requests + 1),
                     (present(config.speculative_num_steps) - 1, extents.padded.requests + 1),
                 ),
-                # specs/sglang/backends/page_tables.yaml:86
+                # specs/sglang/backends/page_tables.yaml:85
                 Slot("draft_cu_seqlens_q", registry.draft_cu_seqlens_q),
-                # specs/sglang/backends/page_tables.yaml:89
+                # specs/sglang/backends/page_tables.yaml:88
                 Slot("draft_cu_seqlens_k", registry.draft_cu_seqlens_k),
             ),
             SlotGroup(
@@ -1220,7 +1230,7 @@ class DraftGraphDraftRunner:
                         4 * align_up(extents.padded.requests, 4) + 1,
                     ),
                 ),
-                # specs/sglang/backends/page_tables.yaml:92
+                # specs/sglang/backends/page_tables.yaml:91
                 Slot("draft_scheduler_metadata", registry.draft_scheduler_metadata),
             ),
             SlotGroup(
@@ -1408,7 +1418,6 @@ class DraftGraphDraftRunner:
         poison_around(self.registry.mla_draft_kv_indices, None)
         poison_around(self.registry.mla_draft_qo_indptr, None)
         poison_around(self.registry.mla_draft_kv_lens, None)
-        poison_around(self.registry.strided_indices, None)
         poison_around(self.registry.draft_page_table, None)
         poison_around(self.registry.draft_window_page_table, None)
         poison_around(self.registry.draft_branch_page_table, None)

@@ -85,7 +85,7 @@ def fit_adaptive_verify(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -128,8 +128,12 @@ def pad_decode(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     largest_1 = max(each[0] for each in gathered)
     largest_2 = max(each[1] for each in gathered)
     largest_3 = max(each[2] for each in gathered)
-    alike = config.sync_pads_alike or (
-        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike
+        or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
     )
     requests, tokens, graph_requests, gathered_tokens = (
         largest_2 if alike else padded // tokens_per_request,
@@ -158,7 +162,7 @@ def fit_decode(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:79
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -167,7 +171,7 @@ def fit_decode(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -201,14 +205,16 @@ def pad_decode_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     if not config.require_mlp_sync:
         return rows
     tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
-    # mlp_sync_tokens: specs/sglang/modes/decode_beside_extend.yaml:11,
+    # mlp_sync_tokens: specs/sglang/modes/decode_beside_extend.yaml:13,
     # specs/sglang/transforms.yaml:29
     padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
     gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
     total_0 = sum(each[0] for each in gathered)
     largest_1 = max(each[1] for each in gathered)
     total_2 = sum(each[1] for each in gathered)
-    alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+    )
     tokens, graph_tokens, gathered_tokens = (
         largest_1 if alike else padded,
         largest_1,
@@ -223,7 +229,7 @@ def fit_decode_beside_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -266,8 +272,12 @@ def pad_dllm_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     largest_1 = max(each[0] for each in gathered)
     largest_2 = max(each[1] for each in gathered)
     largest_3 = max(each[2] for each in gathered)
-    alike = config.sync_pads_alike or (
-        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike
+        or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
     )
     requests, tokens, graph_requests, gathered_tokens = (
         largest_2 if alike else padded // tokens_per_request,
@@ -296,7 +306,7 @@ def fit_dllm_extend(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:79
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -305,7 +315,7 @@ def fit_dllm_extend(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -345,7 +355,9 @@ def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     total_0 = sum(each[0] for each in gathered)
     largest_1 = max(each[1] for each in gathered)
     total_2 = sum(each[1] for each in gathered)
-    alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+    )
     tokens, graph_tokens, gathered_tokens = (
         largest_1 if alike else padded,
         largest_1,
@@ -365,14 +377,14 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
         rows.context_tokens,
         rows.proxy_tokens,
     )
-    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:96
+    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:98
     if config.attn_cp_size > 1:
         dealt = cdiv(tokens, config.attn_cp_size)
         cut = (tokens + requests * (config.attn_cp_size - 1)) // config.attn_cp_size
         context_tokens = align_up(
             dealt if config.cp_strategy == CpStrategy.INTERLEAVE else cut, config.cp_align
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(context_tokens=context_tokens, proxy_tokens=proxy_tokens)
@@ -407,7 +419,9 @@ def pad_extend_in_two(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     total_0 = sum(each[0] for each in gathered)
     largest_1 = max(each[1] for each in gathered)
     total_2 = sum(each[1] for each in gathered)
-    alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+    )
     tokens, graph_tokens, gathered_tokens = (
         largest_1 if alike else padded,
         largest_1,
@@ -428,13 +442,13 @@ def fit_extend_in_two(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_prompts: specs/sglang/runners/eager.yaml:31, specs/sglang/transforms.yaml:87
+    # split_prompts: specs/sglang/runners/eager.yaml:31, specs/sglang/transforms.yaml:89
     if config.enable_two_batch_overlap:
         first_tokens, second_tokens = (
             align_up(split_tokens, config.attn_tp_size),
             align_up(tokens - split_tokens, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -480,8 +494,12 @@ def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     largest_1 = max(each[0] for each in gathered)
     largest_2 = max(each[1] for each in gathered)
     largest_3 = max(each[2] for each in gathered)
-    alike = config.sync_pads_alike or (
-        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike
+        or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
     )
     requests, tokens, graph_requests, gathered_tokens = (
         largest_2 if alike else padded // tokens_per_request,
@@ -510,7 +528,7 @@ def fit_idle(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:79
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -519,7 +537,7 @@ def fit_idle(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -564,14 +582,16 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
         total_0 = sum(each[0] for each in gathered)
         largest_1 = max(each[1] for each in gathered)
         total_2 = sum(each[1] for each in gathered)
-        alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+        alike = not config.elastic_world_expanded and (
+            config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+        )
         tokens, graph_tokens, gathered_tokens = (
             largest_1 if alike else padded,
             largest_1,
             largest_1 * config.num_dp_ranks if alike else total_2,
         )
     # dummy_request: specs/sglang/modes/idle_beside_extend.yaml:8,
-    # specs/sglang/transforms.yaml:42
+    # specs/sglang/transforms.yaml:44
     requests = max(requests, 1) if tokens > 0 else requests
     return rows._replace(
         requests=requests, tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens
@@ -584,7 +604,7 @@ def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -618,7 +638,9 @@ def pad_mixed(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     total_0 = sum(each[0] for each in gathered)
     largest_1 = max(each[1] for each in gathered)
     total_2 = sum(each[1] for each in gathered)
-    alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+    )
     tokens, graph_tokens, gathered_tokens = (
         largest_1 if alike else padded,
         largest_1,
@@ -638,14 +660,14 @@ def fit_mixed(config: Config, rows: Rows) -> Rows:
         rows.context_tokens,
         rows.proxy_tokens,
     )
-    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:96
+    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:98
     if config.attn_cp_size > 1:
         dealt = cdiv(tokens, config.attn_cp_size)
         cut = (tokens + requests * (config.attn_cp_size - 1)) // config.attn_cp_size
         context_tokens = align_up(
             dealt if config.cp_strategy == CpStrategy.INTERLEAVE else cut, config.cp_align
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(context_tokens=context_tokens, proxy_tokens=proxy_tokens)
@@ -680,7 +702,9 @@ def pad_split_prefill(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     total_0 = sum(each[0] for each in gathered)
     largest_1 = max(each[1] for each in gathered)
     total_2 = sum(each[1] for each in gathered)
-    alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+    )
     tokens, graph_tokens, gathered_tokens = (
         largest_1 if alike else padded,
         largest_1,
@@ -695,7 +719,7 @@ def fit_split_prefill(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -740,8 +764,12 @@ def pad_target_verify(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     largest_1 = max(each[0] for each in gathered)
     largest_2 = max(each[1] for each in gathered)
     largest_3 = max(each[2] for each in gathered)
-    alike = config.sync_pads_alike or (
-        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike
+        or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
     )
     requests, tokens, graph_requests, gathered_tokens = (
         largest_2 if alike else padded // tokens_per_request,
@@ -770,7 +798,7 @@ def fit_target_verify(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:77
+    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:79
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -779,7 +807,7 @@ def fit_target_verify(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:113
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -1557,7 +1585,7 @@ class EagerTargetRunner:
         self, live: LiveBatch, pad: bool | Offer, sources: bool
     ) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:120
+        # specs/sglang/engine.yaml:121
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -1565,7 +1593,7 @@ class EagerTargetRunner:
                 "adaptive_verify",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:120",
+                place="specs/sglang/engine.yaml:121",
             )
         )
         if config.adaptive:
@@ -1574,7 +1602,7 @@ class EagerTargetRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:120",
+                place="specs/sglang/engine.yaml:121",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_verify.yaml:7
@@ -1686,12 +1714,12 @@ class EagerTargetRunner:
     ) -> Extents:
         config = self.config
         try:
-            # specs/sglang/modes/decode_beside_extend.yaml:7
+            # specs/sglang/modes/decode_beside_extend.yaml:9
             requests = whole_number(
                 "decode_beside_extend",
                 "requests",
                 live.batch_size,
-                place="specs/sglang/modes/decode_beside_extend.yaml:7",
+                place="specs/sglang/modes/decode_beside_extend.yaml:9",
             )
             if not 1 <= requests <= config.max_running_requests:
                 raise out_of_range(
@@ -1700,7 +1728,7 @@ class EagerTargetRunner:
                     requests,
                     1,
                     config.max_running_requests,
-                    place="specs/sglang/modes/decode_beside_extend.yaml:7",
+                    place="specs/sglang/modes/decode_beside_extend.yaml:9",
                     upper="max_running_requests",
                 )
             rows = live_decode_beside_extend(config, requests)

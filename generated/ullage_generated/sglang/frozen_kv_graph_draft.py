@@ -78,7 +78,7 @@ def fit_capture_frozen(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_frozen as this runner has them, after frozen_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:23,
-    # specs/sglang/transforms.yaml:65
+    # specs/sglang/transforms.yaml:67
     requests, tokens = (
         next_in(graph_requests, present(config.captured_branches)),
         next_in(graph_requests, present(config.captured_branches)),
@@ -156,8 +156,12 @@ def pad_frozen_kv_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     largest_1 = max(each[0] for each in gathered)
     largest_2 = max(each[1] for each in gathered)
     largest_3 = max(each[2] for each in gathered)
-    alike = config.sync_pads_alike or (
-        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike
+        or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
     )
     requests, tokens, graph_requests, gathered_tokens = (
         largest_2 if alike else padded // tokens_per_request,
@@ -178,7 +182,7 @@ def fit_frozen_kv_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode frozen_kv_draft as this runner has them, after frozen_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:23,
-    # specs/sglang/transforms.yaml:65
+    # specs/sglang/transforms.yaml:67
     requests, tokens = (
         next_in(graph_requests, present(config.captured_branches)),
         next_in(graph_requests, present(config.captured_branches)),
@@ -225,8 +229,12 @@ def pad_idle_in_frozen_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     largest_1 = max(each[0] for each in gathered)
     largest_2 = max(each[1] for each in gathered)
     largest_3 = max(each[2] for each in gathered)
-    alike = config.sync_pads_alike or (
-        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike
+        or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
     )
     requests, tokens, graph_requests, gathered_tokens = (
         largest_2 if alike else padded // tokens_per_request,
@@ -247,7 +255,7 @@ def fit_idle_in_frozen_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_in_frozen_draft as this runner has them, after frozen_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:23,
-    # specs/sglang/transforms.yaml:65
+    # specs/sglang/transforms.yaml:67
     requests, tokens = (
         next_in(graph_requests, present(config.captured_branches)),
         next_in(graph_requests, present(config.captured_branches)),

@@ -78,7 +78,7 @@ def fit_capture_multi_layer(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_multi_layer as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # draft_extend_bucket: specs/sglang/runners/multi_layer_graph.yaml:30,
-    # specs/sglang/transforms.yaml:59
+    # specs/sglang/transforms.yaml:61
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -125,8 +125,12 @@ def pad_draft_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     largest_1 = max(each[0] for each in gathered)
     largest_2 = max(each[1] for each in gathered)
     largest_3 = max(each[2] for each in gathered)
-    alike = config.sync_pads_alike or (
-        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike
+        or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
     )
     requests, tokens, graph_requests, gathered_tokens = (
         largest_2 if alike else padded // tokens_per_request,
@@ -147,7 +151,7 @@ def fit_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode draft_extend as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # draft_extend_bucket: specs/sglang/runners/multi_layer_graph.yaml:30,
-    # specs/sglang/transforms.yaml:59
+    # specs/sglang/transforms.yaml:61
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -194,8 +198,12 @@ def pad_idle_in_catch_up(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     largest_1 = max(each[0] for each in gathered)
     largest_2 = max(each[1] for each in gathered)
     largest_3 = max(each[2] for each in gathered)
-    alike = config.sync_pads_alike or (
-        total_0 > config.custom_all_reduce_tokens and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike
+        or (
+            total_0 > config.custom_all_reduce_tokens
+            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+        )
     )
     requests, tokens, graph_requests, gathered_tokens = (
         largest_2 if alike else padded // tokens_per_request,
@@ -216,7 +224,7 @@ def fit_idle_in_catch_up(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_in_catch_up as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # draft_extend_bucket: specs/sglang/runners/multi_layer_graph.yaml:30,
-    # specs/sglang/transforms.yaml:59
+    # specs/sglang/transforms.yaml:61
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -484,6 +492,8 @@ class MultiLayerGraphDraftRunner:
             self._require_unpoisoned(batch)
         if self.debug.canaries:
             self.registry.regions.check_canaries()
+            for constant in self.registry.constants(self.config):
+                constant.require_unchanged()
         return batch
 
     def _tables(self) -> Mapping[Mode, SlotTable[LiveBatch, Extents]]:
@@ -1146,9 +1156,9 @@ class MultiLayerGraphDraftRunner:
                         config.table_columns,
                     ),
                 ),
-                # specs/sglang/backends/page_tables.yaml:101
+                # specs/sglang/backends/page_tables.yaml:100
                 Slot("layer_page_table", registry.layer_page_table),
-                # specs/sglang/backends/page_tables.yaml:104
+                # specs/sglang/backends/page_tables.yaml:103
                 Slot("layer_window_page_table", registry.layer_window_page_table),
             ),
             SlotGroup(
@@ -1156,7 +1166,7 @@ class MultiLayerGraphDraftRunner:
                     (present(config.speculative_num_steps), extents.rows.requests),
                     (present(config.speculative_num_steps), extents.padded.requests),
                 ),
-                # specs/sglang/backends/page_tables.yaml:107
+                # specs/sglang/backends/page_tables.yaml:106
                 Slot("layer_cache_seqlens", registry.layer_cache_seqlens),
             ),
             SlotGroup(
@@ -1164,9 +1174,9 @@ class MultiLayerGraphDraftRunner:
                     (present(config.speculative_num_steps), extents.rows.requests + 1),
                     (present(config.speculative_num_steps), extents.padded.requests + 1),
                 ),
-                # specs/sglang/backends/page_tables.yaml:110
+                # specs/sglang/backends/page_tables.yaml:109
                 Slot("layer_cu_seqlens_q", registry.layer_cu_seqlens_q),
-                # specs/sglang/backends/page_tables.yaml:113
+                # specs/sglang/backends/page_tables.yaml:112
                 Slot("layer_cu_seqlens_k", registry.layer_cu_seqlens_k),
             ),
         )
@@ -1324,7 +1334,6 @@ class MultiLayerGraphDraftRunner:
         poison_around(self.registry.layer_temperatures, live.temperatures)
         poison_around(self.registry.layer_sampling_seed, live.sampling_seed)
         poison_around(self.registry.layer_draft_probs, None)
-        poison_around(self.registry.strided_indices, None)
         poison_around(self.registry.layer_page_table, None)
         poison_around(self.registry.layer_window_page_table, None)
         poison_around(self.registry.layer_cache_seqlens, None)

@@ -87,17 +87,17 @@ def fit_capture_prefill(config: Config, rows: Rows) -> Rows:
         rows.proxy_tokens,
     )
     # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:71
+    # specs/sglang/transforms.yaml:73
     requests, tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
     )
     # split_captured_context: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:107
+    # specs/sglang/transforms.yaml:109
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
     # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:113
+    # specs/sglang/transforms.yaml:115
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -134,7 +134,9 @@ def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     total_0 = sum(each[0] for each in gathered)
     largest_1 = max(each[1] for each in gathered)
     total_2 = sum(each[1] for each in gathered)
-    alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+    )
     tokens, graph_tokens, gathered_tokens = (
         largest_1 if alike else padded,
         largest_1,
@@ -156,17 +158,17 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
         rows.proxy_tokens,
     )
     # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:71
+    # specs/sglang/transforms.yaml:73
     requests, tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
     )
     # split_captured_context: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:107
+    # specs/sglang/transforms.yaml:109
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
     # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:113
+    # specs/sglang/transforms.yaml:115
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(

@@ -87,17 +87,89 @@ def fit_capture_prefill(config: Config, rows: Rows) -> Rows:
         rows.proxy_tokens,
     )
     # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:71
+    # specs/sglang/transforms.yaml:73
     requests, tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
     )
     # split_captured_context: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:107
+    # specs/sglang/transforms.yaml:109
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
     # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:113
+    # specs/sglang/transforms.yaml:115
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(
+        requests=requests, tokens=tokens, context_tokens=context_tokens, proxy_tokens=proxy_tokens
+    )
+
+
+# specs/sglang/modes/decode_beside_extend.yaml:1
+def live_decode_beside_extend(config: Config, requests: int) -> Rows:
+    """Rows that the tensors bring in mode decode_beside_extend."""
+    return Rows(
+        requests=requests,
+        tokens=requests,
+        graph_requests=requests,
+        graph_tokens=requests,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(requests, config.proxy_ranks),
+        gathered_tokens=requests,
+    )
+
+
+# specs/sglang/modes/decode_beside_extend.yaml:1
+def pad_decode_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
+    """Rows in mode decode_beside_extend after mlp_sync_tokens."""
+    if not config.require_mlp_sync:
+        return rows
+    tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
+    # mlp_sync_tokens: specs/sglang/modes/decode_beside_extend.yaml:13,
+    # specs/sglang/transforms.yaml:29
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+    total_0 = sum(each[0] for each in gathered)
+    largest_1 = max(each[1] for each in gathered)
+    total_2 = sum(each[1] for each in gathered)
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+    )
+    tokens, graph_tokens, gathered_tokens = (
+        largest_1 if alike else padded,
+        largest_1,
+        largest_1 * config.num_dp_ranks if alike else total_2,
+    )
+    return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
+
+
+# specs/sglang/modes/decode_beside_extend.yaml:1
+def fit_decode_beside_extend(config: Config, rows: Rows) -> Rows:
+    """Rows in mode decode_beside_extend as this runner has them, after prefill_bucket,
+    split_captured_context, scatter_proxies.
+    """
+    requests, tokens, graph_tokens, context_tokens, proxy_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_tokens,
+        rows.context_tokens,
+        rows.proxy_tokens,
+    )
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:35,
+    # specs/sglang/transforms.yaml:73
+    requests, tokens = (
+        present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
+        next_in(graph_tokens, present(config.captured_tokens)),
+    )
+    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:35,
+    # specs/sglang/transforms.yaml:109
+    if config.splits_prefill:
+        context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
+    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:35,
+    # specs/sglang/transforms.yaml:115
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -134,7 +206,9 @@ def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     total_0 = sum(each[0] for each in gathered)
     largest_1 = max(each[1] for each in gathered)
     total_2 = sum(each[1] for each in gathered)
-    alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+    )
     tokens, graph_tokens, gathered_tokens = (
         largest_1 if alike else padded,
         largest_1,
@@ -156,17 +230,17 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
         rows.proxy_tokens,
     )
     # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:71
+    # specs/sglang/transforms.yaml:73
     requests, tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
     )
     # split_captured_context: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:107
+    # specs/sglang/transforms.yaml:109
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
     # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:113
+    # specs/sglang/transforms.yaml:115
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -203,7 +277,9 @@ def pad_mixed(config: Config, ranks: Ranks, rows: Rows) -> Rows:
     total_0 = sum(each[0] for each in gathered)
     largest_1 = max(each[1] for each in gathered)
     total_2 = sum(each[1] for each in gathered)
-    alike = config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+    alike = not config.elastic_world_expanded and (
+        config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+    )
     tokens, graph_tokens, gathered_tokens = (
         largest_1 if alike else padded,
         largest_1,
@@ -225,17 +301,17 @@ def fit_mixed(config: Config, rows: Rows) -> Rows:
         rows.proxy_tokens,
     )
     # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:71
+    # specs/sglang/transforms.yaml:73
     requests, tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
     )
     # split_captured_context: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:107
+    # specs/sglang/transforms.yaml:109
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
     # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:113
+    # specs/sglang/transforms.yaml:115
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -247,6 +323,13 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
     """The modes that batches can have under a legal configuration."""
     modes = (
         (Mode.CAPTURE_PREFILL, config.enable_prefill_graph),
+        (
+            Mode.DECODE_BESIDE_EXTEND,
+            not config.speculative
+            and not config.dllm
+            and config.require_mlp_sync
+            and config.enable_prefill_graph,
+        ),
         (Mode.EXTEND, not config.dllm and config.enable_prefill_graph),
         (
             Mode.MIXED,
@@ -263,6 +346,7 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
 def exchanging_modes(config: Config) -> tuple[Mode, ...]:
     """The modes whose padding other ranks take part in."""
     modes = (
+        (Mode.DECODE_BESIDE_EXTEND, config.require_mlp_sync),
         (Mode.EXTEND, config.require_mlp_sync),
         (Mode.MIXED, config.require_mlp_sync),
     )
@@ -272,6 +356,8 @@ def exchanging_modes(config: Config) -> tuple[Mode, ...]:
 SEEN: Final[Mapping[Mode, Seen]] = {
     # specs/sglang/modes/capture_prefill.yaml:1
     Mode.CAPTURE_PREFILL: Seen((), (("input_ids", 0),)),
+    # specs/sglang/modes/decode_beside_extend.yaml:1
+    Mode.DECODE_BESIDE_EXTEND: Seen(("batch_size",)),
     # specs/sglang/modes/extend.yaml:1
     Mode.EXTEND: Seen(("batch_size",), (("input_ids", 0), ("input_embeds", 0))),
     # specs/sglang/modes/mixed.yaml:1
@@ -379,6 +465,8 @@ class PrefillGraphTargetRunner:
         match live.mode:
             case Mode.CAPTURE_PREFILL:
                 return self._extents_capture_prefill(live, pad, sources)
+            case Mode.DECODE_BESIDE_EXTEND:
+                return self._extents_decode_beside_extend(live, pad, sources)
             case Mode.EXTEND:
                 return self._extents_extend(live, pad, sources)
             case Mode.MIXED:
@@ -397,7 +485,7 @@ class PrefillGraphTargetRunner:
         match live.mode:
             case Mode.CAPTURE_PREFILL:
                 return True
-            case Mode.EXTEND | Mode.MIXED:
+            case Mode.DECODE_BESIDE_EXTEND | Mode.EXTEND | Mode.MIXED:
                 return (
                     extents.padded.graph_tokens <= max(present(config.captured_tokens))
                     and next_in(extents.padded.graph_tokens, present(config.captured_tokens))
@@ -433,7 +521,7 @@ class PrefillGraphTargetRunner:
         match live.mode:
             case Mode.CAPTURE_PREFILL:
                 return self._execute_capturing(live, engine, pad)
-            case Mode.EXTEND | Mode.MIXED:
+            case Mode.DECODE_BESIDE_EXTEND | Mode.EXTEND | Mode.MIXED:
                 return self._execute_extending(live, engine, pad)
             case _:
                 raise self._unknown(live.mode)
@@ -505,18 +593,19 @@ class PrefillGraphTargetRunner:
         """The slots that each mode loads."""
         return {
             **dict.fromkeys(
-                (Mode.CAPTURE_PREFILL, Mode.EXTEND, Mode.MIXED), self._slots_prefilling()
+                (Mode.CAPTURE_PREFILL, Mode.DECODE_BESIDE_EXTEND, Mode.EXTEND, Mode.MIXED),
+                self._slots_prefilling(),
             ),
         }
 
     def _poison(self, live: LiveBatch) -> None:
         match live.mode:
-            case Mode.CAPTURE_PREFILL | Mode.EXTEND | Mode.MIXED:
+            case Mode.CAPTURE_PREFILL | Mode.DECODE_BESIDE_EXTEND | Mode.EXTEND | Mode.MIXED:
                 self._poison_prefilling(live)
 
     def _require_unpoisoned(self, batch: PrefillGraphTargetBatch) -> None:
         match batch.mode:
-            case Mode.CAPTURE_PREFILL | Mode.EXTEND | Mode.MIXED:
+            case Mode.CAPTURE_PREFILL | Mode.DECODE_BESIDE_EXTEND | Mode.EXTEND | Mode.MIXED:
                 self._require_unpoisoned_prefilling(batch, batch.mode.value)
 
     # specs/sglang/modes/capture_prefill.yaml:1
@@ -608,6 +697,213 @@ class PrefillGraphTargetRunner:
             self.capacities.proxy_tokens,
             place="specs/sglang/engine.yaml:23",
             binding="cdiv(max(captured_tokens), proxy_ranks)",
+        )
+        return Extents(rows, padded_rows)
+
+    # specs/sglang/modes/decode_beside_extend.yaml:1
+    def _extents_decode_beside_extend(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
+        config = self.config
+        try:
+            # specs/sglang/modes/decode_beside_extend.yaml:9
+            requests = whole_number(
+                "decode_beside_extend",
+                "requests",
+                live.batch_size,
+                place="specs/sglang/modes/decode_beside_extend.yaml:9",
+            )
+            if not 1 <= requests <= config.max_running_requests:
+                raise out_of_range(
+                    "decode_beside_extend",
+                    "requests",
+                    requests,
+                    1,
+                    config.max_running_requests,
+                    place="specs/sglang/modes/decode_beside_extend.yaml:9",
+                    upper="max_running_requests",
+                )
+            rows = live_decode_beside_extend(config, requests)
+            if sources:
+                self._check_sources_prefilling(live, rows, isinstance(pad, Offer) and pad.checked)
+        except UllageRuntimeError as refusal:
+            if pad is True and config.require_mlp_sync:
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
+            raise
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_decode_beside_extend(config, self.ranks, rows)
+            if pad
+            else rows
+        )
+        # specs/sglang/runners/prefill_graph.yaml:37
+        if pad and padded_rows.graph_tokens > max(present(config.captured_tokens)):
+            raise broken_relation(
+                "decode_beside_extend",
+                "graph_tokens <= max(captured_tokens)",
+                {
+                    "graph_tokens": padded_rows.graph_tokens,
+                    "captured_tokens": config.captured_tokens,
+                    "context_length": config.context_length,
+                    "tp_size": config.tp_size,
+                    "dp_size": config.dp_size,
+                    "attn_dp_size": config.attn_dp_size,
+                    "attn_cp_size": config.attn_cp_size,
+                    "enable_dp_attention": config.enable_dp_attention,
+                    "cp_strategy": config.cp_strategy,
+                    "moe_a2a_backend": config.moe_a2a_backend,
+                    "moe_dense_tp_size": config.moe_dense_tp_size,
+                    "enable_dp_lm_head": config.enable_dp_lm_head,
+                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
+                    "elastic_world_expanded": config.elastic_world_expanded,
+                    "mori_receive_bound": config.mori_receive_bound,
+                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
+                    "hip": config.hip,
+                    "request_pool_size": config.request_pool_size,
+                    "enable_prefill_graph": config.enable_prefill_graph,
+                    "prefill_graph_backend": config.prefill_graph_backend,
+                    "capture_tokens": config.capture_tokens,
+                    "full_prefill_max_req": config.full_prefill_max_req,
+                },
+                place="specs/sglang/runners/prefill_graph.yaml:37",
+            )
+        # specs/sglang/runners/prefill_graph.yaml:38
+        if (
+            pad
+            and next_in(padded_rows.graph_tokens, present(config.captured_tokens)) > 2 * rows.tokens
+        ):
+            raise broken_relation(
+                "decode_beside_extend",
+                "next_in(graph_tokens, captured_tokens) <= 2 * live_tokens",
+                {
+                    "live_tokens": rows.tokens,
+                    "graph_tokens": padded_rows.graph_tokens,
+                    "captured_tokens": config.captured_tokens,
+                    "context_length": config.context_length,
+                    "tp_size": config.tp_size,
+                    "dp_size": config.dp_size,
+                    "attn_dp_size": config.attn_dp_size,
+                    "attn_cp_size": config.attn_cp_size,
+                    "enable_dp_attention": config.enable_dp_attention,
+                    "cp_strategy": config.cp_strategy,
+                    "moe_a2a_backend": config.moe_a2a_backend,
+                    "moe_dense_tp_size": config.moe_dense_tp_size,
+                    "enable_dp_lm_head": config.enable_dp_lm_head,
+                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
+                    "elastic_world_expanded": config.elastic_world_expanded,
+                    "mori_receive_bound": config.mori_receive_bound,
+                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
+                    "hip": config.hip,
+                    "request_pool_size": config.request_pool_size,
+                    "enable_prefill_graph": config.enable_prefill_graph,
+                    "prefill_graph_backend": config.prefill_graph_backend,
+                    "capture_tokens": config.capture_tokens,
+                    "full_prefill_max_req": config.full_prefill_max_req,
+                },
+                place="specs/sglang/runners/prefill_graph.yaml:38",
+            )
+        # specs/sglang/runners/prefill_graph.yaml:39
+        if pad and not (
+            not config.whole_prefill_graph
+            or padded_rows.requests <= present(config.full_prefill_max_req)
+        ):
+            raise broken_relation(
+                "decode_beside_extend",
+                "not whole_prefill_graph or requests <= full_prefill_max_req",
+                {
+                    "requests": padded_rows.requests,
+                    "whole_prefill_graph": config.whole_prefill_graph,
+                    "full_prefill_max_req": config.full_prefill_max_req,
+                    "enable_prefill_graph": config.enable_prefill_graph,
+                    "prefill_graph_backend": config.prefill_graph_backend,
+                },
+                place="specs/sglang/runners/prefill_graph.yaml:39",
+            )
+        if pad:
+            padded_rows = fit_decode_beside_extend(config, padded_rows)
+        check_extent(
+            "decode_beside_extend",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="max(full_prefill_max_req if whole_prefill_graph else 1, "
+            "min(max_running_requests, max(captured_tokens) // cp_align * cp_align //"
+            " attn_tp_size * attn_tp_size if require_mlp_sync else "
+            "max_running_requests) if not speculative and not dllm and "
+            "require_mlp_sync and not whole_prefill_graph and 1 <= "
+            "(max(captured_tokens) // cp_align * cp_align // attn_tp_size * "
+            "attn_tp_size if require_mlp_sync else max_running_requests) else 0, "
+            "min(max_running_requests, prefill_limit_target, max(captured_tokens) // "
+            "cp_align * cp_align // attn_tp_size * attn_tp_size if require_mlp_sync "
+            "else prefill_limit_target, prefill_limit_target if require_mlp_sync else"
+            " max(captured_tokens)) if not dllm and not whole_prefill_graph and 1 <= "
+            "(max(captured_tokens) // cp_align * cp_align // attn_tp_size * "
+            "attn_tp_size if require_mlp_sync else prefill_limit_target) else 0)",
+        )
+        check_extent(
+            "decode_beside_extend",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="next_in(max(align_up(align_up(min(max_running_requests, "
+            "max(captured_tokens) // cp_align * cp_align // attn_tp_size * "
+            "attn_tp_size, full_prefill_max_req if whole_prefill_graph else "
+            "max_running_requests), attn_tp_size), cp_align), "
+            "min(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "not dllm and 1 < num_dp_ranks else 0, max(captured_tokens)), 0, "
+            "align_up(align_up(min(max_running_requests, max(captured_tokens) // "
+            "cp_align * cp_align // attn_tp_size * attn_tp_size if not speculative "
+            "and not dllm and 1 < num_dp_ranks else max_running_requests), "
+            "attn_tp_size), cp_align) if not speculative and not dllm and "
+            "require_mlp_sync and 1 < num_dp_ranks else 0), captured_tokens)",
+        )
+        check_extent(
+            "decode_beside_extend",
+            "context_tokens",
+            0,
+            padded_rows.context_tokens,
+            self.capacities.context_tokens,
+            place="specs/sglang/engine.yaml:21",
+            binding="align_up(cdiv(next_in(max(align_up(align_up(min(max_running_requests, "
+            "max(captured_tokens) // cp_align * cp_align // attn_tp_size * "
+            "attn_tp_size, full_prefill_max_req if whole_prefill_graph else "
+            "max_running_requests), attn_tp_size), cp_align), "
+            "min(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "not dllm and 1 < num_dp_ranks else 0, max(captured_tokens)), 0, "
+            "align_up(align_up(min(max_running_requests, max(captured_tokens) // "
+            "cp_align * cp_align // attn_tp_size * attn_tp_size if not speculative "
+            "and not dllm and 1 < num_dp_ranks else max_running_requests), "
+            "attn_tp_size), cp_align) if not speculative and not dllm and "
+            "require_mlp_sync and 1 < num_dp_ranks else 0), captured_tokens), "
+            "attn_cp_size), cp_align) if splits_prefill else 0",
+        )
+        check_extent(
+            "decode_beside_extend",
+            "proxy_tokens",
+            rows.proxy_tokens,
+            padded_rows.proxy_tokens,
+            self.capacities.proxy_tokens,
+            place="specs/sglang/engine.yaml:23",
+            binding="cdiv(next_in(max(align_up(align_up(min(max_running_requests, "
+            "max(captured_tokens) // cp_align * cp_align // attn_tp_size * "
+            "attn_tp_size, full_prefill_max_req if whole_prefill_graph else "
+            "max_running_requests), attn_tp_size), cp_align), "
+            "min(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "not dllm and 1 < num_dp_ranks else 0, max(captured_tokens)), 0, "
+            "align_up(align_up(min(max_running_requests, max(captured_tokens) // "
+            "cp_align * cp_align // attn_tp_size * attn_tp_size if not speculative "
+            "and not dllm and 1 < num_dp_ranks else max_running_requests), "
+            "attn_tp_size), cp_align) if not speculative and not dllm and "
+            "require_mlp_sync and 1 < num_dp_ranks else 0), captured_tokens), "
+            "proxy_ranks) if pp_size > 1 else cdiv(min(max_running_requests, "
+            "max(captured_tokens) // cp_align * cp_align // attn_tp_size * "
+            "attn_tp_size, full_prefill_max_req if whole_prefill_graph else "
+            "max_running_requests), proxy_ranks)",
         )
         return Extents(rows, padded_rows)
 
@@ -769,6 +1065,12 @@ class PrefillGraphTargetRunner:
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
             binding="max(full_prefill_max_req if whole_prefill_graph else 1, "
+            "min(max_running_requests, max(captured_tokens) // cp_align * cp_align //"
+            " attn_tp_size * attn_tp_size if require_mlp_sync else "
+            "max_running_requests) if not speculative and not dllm and "
+            "require_mlp_sync and not whole_prefill_graph and 1 <= "
+            "(max(captured_tokens) // cp_align * cp_align // attn_tp_size * "
+            "attn_tp_size if require_mlp_sync else max_running_requests) else 0, "
             "min(max_running_requests, prefill_limit_target, max(captured_tokens) // "
             "cp_align * cp_align // attn_tp_size * attn_tp_size if require_mlp_sync "
             "else prefill_limit_target, prefill_limit_target if require_mlp_sync else"
@@ -989,6 +1291,12 @@ class PrefillGraphTargetRunner:
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
             binding="max(full_prefill_max_req if whole_prefill_graph else 1, "
+            "min(max_running_requests, max(captured_tokens) // cp_align * cp_align //"
+            " attn_tp_size * attn_tp_size if require_mlp_sync else "
+            "max_running_requests) if not speculative and not dllm and "
+            "require_mlp_sync and not whole_prefill_graph and 1 <= "
+            "(max(captured_tokens) // cp_align * cp_align // attn_tp_size * "
+            "attn_tp_size if require_mlp_sync else max_running_requests) else 0, "
             "min(max_running_requests, prefill_limit_target, max(captured_tokens) // "
             "cp_align * cp_align // attn_tp_size * attn_tp_size if require_mlp_sync "
             "else prefill_limit_target, prefill_limit_target if require_mlp_sync else"
@@ -1232,7 +1540,7 @@ class PrefillGraphTargetRunner:
             self._check_values_prefilling(live, mode)
 
     def _slots_prefilling(self) -> SlotTable[LiveBatch, Extents]:
-        """The slots of capture_prefill, extend, mixed."""
+        """The slots of capture_prefill, decode_beside_extend, extend, mixed."""
         config = self.config
         registry = self.registry
         return SlotTable(
@@ -1708,7 +2016,7 @@ class PrefillGraphTargetRunner:
     def _execute_extending(
         self, live: LiveBatch, engine: PrefillGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
-        """The steps of extend, mixed."""
+        """The steps of decode_beside_extend, extend, mixed."""
         config = self.config
         # specs/sglang/runners/prefill_graph.yaml:61
         batch = self.load(live, pad=pad)

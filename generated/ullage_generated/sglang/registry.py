@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar
@@ -15,6 +15,7 @@ from torch import Tensor
 from ullage_runtime.arena import Arena, SlotShape
 from ullage_runtime.arena_regions import Regions, RunnerLayout
 from ullage_runtime.configuration import present
+from ullage_runtime.constants import Constant
 from ullage_runtime.debug import DebugOptions
 from ullage_runtime.integers import align_up
 from ullage_runtime.requirements import require_capacities
@@ -298,18 +299,18 @@ class DecodeGraphTargetRegistry:
     # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None
     """[context_pages]: the first token of each page."""
-    # specs/sglang/backends/page_tables.yaml:49
+    # specs/sglang/backends/page_tables.yaml:48
     tree_page_table: Tensor | None
     """[tokens, target_width]: slots of the tokens before each in its tree."""
-    # specs/sglang/backends/page_tables.yaml:52
+    # specs/sglang/backends/page_tables.yaml:51
     tree_cache_seqlens: Tensor | None
     """[tokens]: how many these are."""
-    # specs/sglang/backends/page_tables.yaml:55
+    # specs/sglang/backends/page_tables.yaml:54
     tree_window_page_table: Tensor | None
     """[tokens, context_length + target_width]: slots of all that each sees, where layers have a
     window.
     """
-    # specs/sglang/backends/page_tables.yaml:65
+    # specs/sglang/backends/page_tables.yaml:64
     all_token_page_table: Tensor | None
     """[tokens, table_columns]: pages of each token's sequence."""
     # specs/sglang/backends/triton.yaml:11
@@ -657,8 +658,6 @@ class DecodeGraphTargetRegistry:
                     "scheduler_metadata", (4 * align_up(capacities.requests, 4) + 1,), torch.int32
                 )
             )
-        if config.has_page_tables:
-            compute_slots.append(SlotShape("strided_indices", (config.context_pages,), torch.int64))
         if (
             config.has_page_tables
             and config.drafts_trees
@@ -768,7 +767,19 @@ class DecodeGraphTargetRegistry:
             )
         if config.has_mla:
             host_slots.append(SlotShape("mla_kv_lens_cpu", (capacities.requests,), torch.int32))
-        return RunnerLayout.of(compute_slots, host_slots, debug=debug)
+        kept_compute_slots: list[SlotShape] = []
+        if config.has_page_tables:
+            kept_compute_slots.append(
+                SlotShape("strided_indices", (config.context_pages,), torch.int64)
+            )
+        kept_host_slots: list[SlotShape] = []
+        return RunnerLayout.of(
+            compute_slots,
+            host_slots,
+            kept_compute=kept_compute_slots,
+            kept_host=kept_host_slots,
+            debug=debug,
+        )
 
     @classmethod
     def allocate(
@@ -798,7 +809,8 @@ class DecodeGraphTargetRegistry:
         regions.require_made_for(layout, device=device, debug=debug)
         compute = regions.compute
         host = regions.host
-        return cls(
+        kept_compute = regions.kept_compute
+        made = cls(
             regions=regions,
             flashinfer_graph_workspace=compute.slot("flashinfer_graph_workspace")
             if config.has_flashinfer
@@ -939,7 +951,6 @@ class DecodeGraphTargetRegistry:
             scheduler_metadata=compute.slot("scheduler_metadata")
             if config.has_page_tables and config.attention_backend == AttentionBackend.FA3
             else None,
-            strided_indices=compute.slot("strided_indices") if config.has_page_tables else None,
             tree_page_table=compute.slot("tree_page_table")
             if config.has_page_tables
             and config.drafts_trees
@@ -983,7 +994,23 @@ class DecodeGraphTargetRegistry:
             mla_kv_indptr_cpu=host.slot("mla_kv_indptr_cpu") if config.has_mla else None,
             mla_qo_indptr_cpu=host.slot("mla_qo_indptr_cpu") if config.has_mla else None,
             mla_kv_lens_cpu=host.slot("mla_kv_lens_cpu") if config.has_mla else None,
+            strided_indices=kept_compute.slot("strided_indices")
+            if config.has_page_tables
+            else None,
         )
+        for constant in made.constants(config):
+            constant.write()
+        return made
+
+    def constants(self, config: Config) -> Iterator[Constant]:
+        """The slots that are written when the buffers are placed, and then left."""
+        if self.strided_indices is not None:
+            yield Constant(
+                "strided_indices",
+                self.strided_indices,
+                lambda index: index * config.page_size,
+                "specs/sglang/backends/page_tables.yaml:38",
+            )
 
     @property
     def arenas(self) -> tuple[Arena, ...]:
@@ -1530,8 +1557,6 @@ class DflashGraphDraftRegistry:
                     "scheduler_metadata", (4 * align_up(capacities.requests, 4) + 1,), torch.int32
                 )
             )
-        if config.has_page_tables:
-            compute_slots.append(SlotShape("strided_indices", (config.context_pages,), torch.int64))
         if config.has_triton:
             compute_slots.append(
                 SlotShape("triton_kv_indptr", (capacities.requests + 1,), torch.int32)
@@ -1604,7 +1629,19 @@ class DflashGraphDraftRegistry:
             )
         if config.has_mla:
             host_slots.append(SlotShape("mla_kv_lens_cpu", (capacities.requests,), torch.int32))
-        return RunnerLayout.of(compute_slots, host_slots, debug=debug)
+        kept_compute_slots: list[SlotShape] = []
+        if config.has_page_tables:
+            kept_compute_slots.append(
+                SlotShape("strided_indices", (config.context_pages,), torch.int64)
+            )
+        kept_host_slots: list[SlotShape] = []
+        return RunnerLayout.of(
+            compute_slots,
+            host_slots,
+            kept_compute=kept_compute_slots,
+            kept_host=kept_host_slots,
+            debug=debug,
+        )
 
     @classmethod
     def allocate(
@@ -1634,7 +1671,8 @@ class DflashGraphDraftRegistry:
         regions.require_made_for(layout, device=device, debug=debug)
         compute = regions.compute
         host = regions.host
-        return cls(
+        kept_compute = regions.kept_compute
+        made = cls(
             regions=regions,
             flashinfer_graph_workspace=compute.slot("flashinfer_graph_workspace")
             if config.has_flashinfer
@@ -1728,7 +1766,6 @@ class DflashGraphDraftRegistry:
             scheduler_metadata=compute.slot("scheduler_metadata")
             if config.has_page_tables and config.attention_backend == AttentionBackend.FA3
             else None,
-            strided_indices=compute.slot("strided_indices") if config.has_page_tables else None,
             triton_kv_indptr=compute.slot("triton_kv_indptr") if config.has_triton else None,
             triton_window_kv_indptr=compute.slot("triton_window_kv_indptr")
             if config.has_triton and config.has_window
@@ -1751,7 +1788,23 @@ class DflashGraphDraftRegistry:
             mla_kv_indptr_cpu=host.slot("mla_kv_indptr_cpu") if config.has_mla else None,
             mla_qo_indptr_cpu=host.slot("mla_qo_indptr_cpu") if config.has_mla else None,
             mla_kv_lens_cpu=host.slot("mla_kv_lens_cpu") if config.has_mla else None,
+            strided_indices=kept_compute.slot("strided_indices")
+            if config.has_page_tables
+            else None,
         )
+        for constant in made.constants(config):
+            constant.write()
+        return made
+
+    def constants(self, config: Config) -> Iterator[Constant]:
+        """The slots that are written when the buffers are placed, and then left."""
+        if self.strided_indices is not None:
+            yield Constant(
+                "strided_indices",
+                self.strided_indices,
+                lambda index: index * config.page_size,
+                "specs/sglang/backends/page_tables.yaml:38",
+            )
 
     @property
     def arenas(self) -> tuple[Arena, ...]:
@@ -2421,8 +2474,6 @@ class DraftExtendGraphDraftRegistry:
                     "scheduler_metadata", (4 * align_up(capacities.requests, 4) + 1,), torch.int32
                 )
             )
-        if config.has_page_tables:
-            compute_slots.append(SlotShape("strided_indices", (config.context_pages,), torch.int64))
         if config.has_triton:
             compute_slots.append(
                 SlotShape("triton_kv_indptr", (capacities.requests + 1,), torch.int32)
@@ -2495,7 +2546,19 @@ class DraftExtendGraphDraftRegistry:
             )
         if config.has_mla:
             host_slots.append(SlotShape("mla_kv_lens_cpu", (capacities.requests,), torch.int32))
-        return RunnerLayout.of(compute_slots, host_slots, debug=debug)
+        kept_compute_slots: list[SlotShape] = []
+        if config.has_page_tables:
+            kept_compute_slots.append(
+                SlotShape("strided_indices", (config.context_pages,), torch.int64)
+            )
+        kept_host_slots: list[SlotShape] = []
+        return RunnerLayout.of(
+            compute_slots,
+            host_slots,
+            kept_compute=kept_compute_slots,
+            kept_host=kept_host_slots,
+            debug=debug,
+        )
 
     @classmethod
     def allocate(
@@ -2527,7 +2590,8 @@ class DraftExtendGraphDraftRegistry:
         regions.require_made_for(layout, device=device, debug=debug)
         compute = regions.compute
         host = regions.host
-        return cls(
+        kept_compute = regions.kept_compute
+        made = cls(
             regions=regions,
             flashinfer_graph_workspace=compute.slot("flashinfer_graph_workspace")
             if config.has_flashinfer
@@ -2623,7 +2687,6 @@ class DraftExtendGraphDraftRegistry:
             scheduler_metadata=compute.slot("scheduler_metadata")
             if config.has_page_tables and config.attention_backend == AttentionBackend.FA3
             else None,
-            strided_indices=compute.slot("strided_indices") if config.has_page_tables else None,
             triton_kv_indptr=compute.slot("triton_kv_indptr") if config.has_triton else None,
             triton_window_kv_indptr=compute.slot("triton_window_kv_indptr")
             if config.has_triton and config.has_window
@@ -2646,7 +2709,23 @@ class DraftExtendGraphDraftRegistry:
             mla_kv_indptr_cpu=host.slot("mla_kv_indptr_cpu") if config.has_mla else None,
             mla_qo_indptr_cpu=host.slot("mla_qo_indptr_cpu") if config.has_mla else None,
             mla_kv_lens_cpu=host.slot("mla_kv_lens_cpu") if config.has_mla else None,
+            strided_indices=kept_compute.slot("strided_indices")
+            if config.has_page_tables
+            else None,
         )
+        for constant in made.constants(config):
+            constant.write()
+        return made
+
+    def constants(self, config: Config) -> Iterator[Constant]:
+        """The slots that are written when the buffers are placed, and then left."""
+        if self.strided_indices is not None:
+            yield Constant(
+                "strided_indices",
+                self.strided_indices,
+                lambda index: index * config.page_size,
+                "specs/sglang/backends/page_tables.yaml:38",
+            )
 
     @property
     def arenas(self) -> tuple[Arena, ...]:
@@ -2851,29 +2930,29 @@ class DraftGraphDraftRegistry:
     # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None
     """[context_pages]: the first token of each page."""
-    # specs/sglang/backends/page_tables.yaml:74
+    # specs/sglang/backends/page_tables.yaml:73
     draft_page_table: Tensor | None
     """[speculative_num_steps - 1, requests, table_columns]: pages of each sequence, for each
     step.
     """
-    # specs/sglang/backends/page_tables.yaml:77
+    # specs/sglang/backends/page_tables.yaml:76
     draft_window_page_table: Tensor | None
     """[speculative_num_steps - 1, requests, table_columns]: the same in the pool of layers with
     a window.
     """
-    # specs/sglang/backends/page_tables.yaml:80
+    # specs/sglang/backends/page_tables.yaml:79
     draft_branch_page_table: Tensor | None
     """[tokens, branch_columns]: slots of the drafts behind each branch, for each step."""
-    # specs/sglang/backends/page_tables.yaml:83
+    # specs/sglang/backends/page_tables.yaml:82
     draft_cache_seqlens: Tensor | None
     """[speculative_num_steps - 1, requests]: tokens of each sequence, for each step."""
-    # specs/sglang/backends/page_tables.yaml:86
+    # specs/sglang/backends/page_tables.yaml:85
     draft_cu_seqlens_q: Tensor | None
     """[speculative_num_steps - 1, requests + 1]: where the queries of each request begin."""
-    # specs/sglang/backends/page_tables.yaml:89
+    # specs/sglang/backends/page_tables.yaml:88
     draft_cu_seqlens_k: Tensor | None
     """[speculative_num_steps - 1, requests + 1]: where its keys begin."""
-    # specs/sglang/backends/page_tables.yaml:92
+    # specs/sglang/backends/page_tables.yaml:91
     draft_scheduler_metadata: Tensor | None
     """[speculative_num_steps - 1, 4 * align_up(requests, 4) + 1]: how the kernel divides its
     work.
@@ -3078,8 +3157,6 @@ class DraftGraphDraftRegistry:
                 )
             )
         if config.has_page_tables:
-            compute_slots.append(SlotShape("strided_indices", (config.context_pages,), torch.int64))
-        if config.has_page_tables:
             compute_slots.append(
                 SlotShape(
                     "draft_page_table",
@@ -3201,7 +3278,19 @@ class DraftGraphDraftRegistry:
         host_slots: list[SlotShape] = [
             SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
         ]
-        return RunnerLayout.of(compute_slots, host_slots, debug=debug)
+        kept_compute_slots: list[SlotShape] = []
+        if config.has_page_tables:
+            kept_compute_slots.append(
+                SlotShape("strided_indices", (config.context_pages,), torch.int64)
+            )
+        kept_host_slots: list[SlotShape] = []
+        return RunnerLayout.of(
+            compute_slots,
+            host_slots,
+            kept_compute=kept_compute_slots,
+            kept_host=kept_host_slots,
+            debug=debug,
+        )
 
     @classmethod
     def allocate(
@@ -3231,7 +3320,8 @@ class DraftGraphDraftRegistry:
         regions.require_made_for(layout, device=device, debug=debug)
         compute = regions.compute
         host = regions.host
-        return cls(
+        kept_compute = regions.kept_compute
+        made = cls(
             regions=regions,
             flashinfer_draft_workspace=compute.slot("flashinfer_draft_workspace")
             if config.has_flashinfer
@@ -3283,7 +3373,6 @@ class DraftGraphDraftRegistry:
             mla_draft_kv_indices=compute.slot("mla_draft_kv_indices") if config.has_mla else None,
             mla_draft_qo_indptr=compute.slot("mla_draft_qo_indptr") if config.has_mla else None,
             mla_draft_kv_lens=compute.slot("mla_draft_kv_lens") if config.has_mla else None,
-            strided_indices=compute.slot("strided_indices") if config.has_page_tables else None,
             draft_page_table=compute.slot("draft_page_table") if config.has_page_tables else None,
             draft_window_page_table=compute.slot("draft_window_page_table")
             if config.has_page_tables and config.has_window
@@ -3317,7 +3406,23 @@ class DraftGraphDraftRegistry:
             if config.has_triton
             else None,
             seq_lens_cpu=host.slot("seq_lens_cpu"),
+            strided_indices=kept_compute.slot("strided_indices")
+            if config.has_page_tables
+            else None,
         )
+        for constant in made.constants(config):
+            constant.write()
+        return made
+
+    def constants(self, config: Config) -> Iterator[Constant]:
+        """The slots that are written when the buffers are placed, and then left."""
+        if self.strided_indices is not None:
+            yield Constant(
+                "strided_indices",
+                self.strided_indices,
+                lambda index: index * config.page_size,
+                "specs/sglang/backends/page_tables.yaml:38",
+            )
 
     @property
     def arenas(self) -> tuple[Arena, ...]:
@@ -4486,21 +4591,21 @@ class MultiLayerGraphDraftRegistry:
     # specs/sglang/backends/page_tables.yaml:38
     strided_indices: Tensor | None
     """[context_pages]: the first token of each page."""
-    # specs/sglang/backends/page_tables.yaml:101
+    # specs/sglang/backends/page_tables.yaml:100
     layer_page_table: Tensor | None
     """[speculative_num_steps, requests, table_columns]: pages of each sequence, for each layer."""
-    # specs/sglang/backends/page_tables.yaml:104
+    # specs/sglang/backends/page_tables.yaml:103
     layer_window_page_table: Tensor | None
     """[speculative_num_steps, requests, table_columns]: the same in the pool of layers with a
     window.
     """
-    # specs/sglang/backends/page_tables.yaml:107
+    # specs/sglang/backends/page_tables.yaml:106
     layer_cache_seqlens: Tensor | None
     """[speculative_num_steps, requests]: tokens of each sequence, for each layer."""
-    # specs/sglang/backends/page_tables.yaml:110
+    # specs/sglang/backends/page_tables.yaml:109
     layer_cu_seqlens_q: Tensor | None
     """[speculative_num_steps, requests + 1]: where the queries of each request begin."""
-    # specs/sglang/backends/page_tables.yaml:113
+    # specs/sglang/backends/page_tables.yaml:112
     layer_cu_seqlens_k: Tensor | None
     """[speculative_num_steps, requests + 1]: where its keys begin."""
 
@@ -4592,8 +4697,6 @@ class MultiLayerGraphDraftRegistry:
                 )
             )
         if config.has_page_tables:
-            compute_slots.append(SlotShape("strided_indices", (config.context_pages,), torch.int64))
-        if config.has_page_tables:
             compute_slots.append(
                 SlotShape(
                     "layer_page_table",
@@ -4644,7 +4747,19 @@ class MultiLayerGraphDraftRegistry:
         host_slots: list[SlotShape] = []
         if config.has_multi_layer_graph:
             host_slots.append(SlotShape("layer_seq_lens_cpu", (capacities.requests,), torch.int32))
-        return RunnerLayout.of(compute_slots, host_slots, debug=debug)
+        kept_compute_slots: list[SlotShape] = []
+        if config.has_page_tables:
+            kept_compute_slots.append(
+                SlotShape("strided_indices", (config.context_pages,), torch.int64)
+            )
+        kept_host_slots: list[SlotShape] = []
+        return RunnerLayout.of(
+            compute_slots,
+            host_slots,
+            kept_compute=kept_compute_slots,
+            kept_host=kept_host_slots,
+            debug=debug,
+        )
 
     @classmethod
     def allocate(
@@ -4676,7 +4791,8 @@ class MultiLayerGraphDraftRegistry:
         regions.require_made_for(layout, device=device, debug=debug)
         compute = regions.compute
         host = regions.host
-        return cls(
+        kept_compute = regions.kept_compute
+        made = cls(
             regions=regions,
             input_ids=compute.slot("input_ids"),
             positions=compute.slot("positions"),
@@ -4715,7 +4831,6 @@ class MultiLayerGraphDraftRegistry:
             layer_draft_probs=compute.slot("layer_draft_probs")
             if config.has_multi_layer_graph and present(config.speculative_use_rejection_sampling)
             else None,
-            strided_indices=compute.slot("strided_indices") if config.has_page_tables else None,
             layer_page_table=compute.slot("layer_page_table") if config.has_page_tables else None,
             layer_window_page_table=compute.slot("layer_window_page_table")
             if config.has_page_tables and config.has_window
@@ -4732,7 +4847,23 @@ class MultiLayerGraphDraftRegistry:
             layer_seq_lens_cpu=host.slot("layer_seq_lens_cpu")
             if config.has_multi_layer_graph
             else None,
+            strided_indices=kept_compute.slot("strided_indices")
+            if config.has_page_tables
+            else None,
         )
+        for constant in made.constants(config):
+            constant.write()
+        return made
+
+    def constants(self, config: Config) -> Iterator[Constant]:
+        """The slots that are written when the buffers are placed, and then left."""
+        if self.strided_indices is not None:
+            yield Constant(
+                "strided_indices",
+                self.strided_indices,
+                lambda index: index * config.page_size,
+                "specs/sglang/backends/page_tables.yaml:38",
+            )
 
     @property
     def arenas(self) -> tuple[Arena, ...]:

@@ -183,7 +183,7 @@ class TargetRunners:
     ]:
         """The runner of a batch in mode adaptive_verify."""
         config = self.config
-        # specs/sglang/engine.yaml:120
+        # specs/sglang/engine.yaml:121
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -191,7 +191,7 @@ class TargetRunners:
                 "adaptive_verify",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:120",
+                place="specs/sglang/engine.yaml:121",
             )
         )
         if config.adaptive:
@@ -200,7 +200,7 @@ class TargetRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:120",
+                place="specs/sglang/engine.yaml:121",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_verify.yaml:7
@@ -241,7 +241,7 @@ class TargetRunners:
     ]:
         """The runner of a batch in mode capture."""
         config = self.config
-        # specs/sglang/engine.yaml:120
+        # specs/sglang/engine.yaml:121
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -249,7 +249,7 @@ class TargetRunners:
                 "capture",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:120",
+                place="specs/sglang/engine.yaml:121",
             )
         )
         if config.adaptive:
@@ -258,7 +258,7 @@ class TargetRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:120",
+                place="specs/sglang/engine.yaml:121",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/capture.yaml:7
@@ -371,7 +371,7 @@ class TargetRunners:
         """The runner of a batch in mode decode."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:120
+            # specs/sglang/engine.yaml:121
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -379,7 +379,7 @@ class TargetRunners:
                     "decode",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:120",
+                    place="specs/sglang/engine.yaml:121",
                 )
             )
             if config.adaptive:
@@ -388,7 +388,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:120",
+                    place="specs/sglang/engine.yaml:121",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/decode.yaml:7
@@ -701,12 +701,12 @@ class TargetRunners:
         """The runner of a batch in mode decode_beside_extend."""
         config = self.config
         try:
-            # specs/sglang/modes/decode_beside_extend.yaml:7
+            # specs/sglang/modes/decode_beside_extend.yaml:9
             requests = whole_number(
                 "decode_beside_extend",
                 "requests",
                 live.batch_size,
-                place="specs/sglang/modes/decode_beside_extend.yaml:7",
+                place="specs/sglang/modes/decode_beside_extend.yaml:9",
             )
             if not 1 <= requests <= config.max_running_requests:
                 raise out_of_range(
@@ -715,10 +715,10 @@ class TargetRunners:
                     requests,
                     1,
                     config.max_running_requests,
-                    place="specs/sglang/modes/decode_beside_extend.yaml:7",
+                    place="specs/sglang/modes/decode_beside_extend.yaml:9",
                     upper="max_running_requests",
                 )
-            rows = eager_target.live_decode_beside_extend(config, requests)
+            rows = prefill_graph_target.live_decode_beside_extend(config, requests)
             if config.require_mlp_sync:
                 mode = live.mode.value
                 registry = self.eager.registry
@@ -761,167 +761,6 @@ class TargetRunners:
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:15
-                if live.mrope_positions is not None:
-                    check_source(
-                        mode,
-                        "mrope_positions",
-                        live.mrope_positions,
-                        shape=(3, rows.tokens),
-                        into=registry.mrope_positions,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:15",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:18
-                if live.req_pool_indices is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "req_pool_indices",
-                        live.req_pool_indices,
-                        shape=(rows.requests,),
-                        into=registry.req_pool_indices,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:18",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:21
-                if live.seq_lens is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "seq_lens",
-                        live.seq_lens,
-                        shape=(rows.requests,),
-                        into=registry.seq_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:21",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:24
-                if live.seq_lens_cpu is not None:
-                    check_source(
-                        mode,
-                        "seq_lens_cpu",
-                        live.seq_lens_cpu,
-                        shape=(rows.requests,),
-                        into=registry.seq_lens_cpu,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:24",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:27
-                if live.extend_seq_lens is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "extend_seq_lens",
-                        live.extend_seq_lens,
-                        shape=(rows.requests,),
-                        into=registry.extend_seq_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:27",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:30
-                if live.extend_prefix_lens is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "extend_prefix_lens",
-                        live.extend_prefix_lens,
-                        shape=(rows.requests,),
-                        into=registry.extend_prefix_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:30",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:33
-                if live.extend_start_loc is not None:
-                    check_source(
-                        mode,
-                        "extend_start_loc",
-                        live.extend_start_loc,
-                        shape=(rows.requests,),
-                        into=registry.extend_start_loc,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:33",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:36
-                if registry.encoder_lens is not None and (
-                    live.encoder_lens is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "encoder_lens",
-                        live.encoder_lens,
-                        shape=(rows.requests,),
-                        into=registry.encoder_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:36",
-                        accepts=(torch.int32, torch.int64),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:40
-                if (
-                    registry.mamba_track_indices is not None
-                    and live.mamba_track_indices is not None
-                ):
-                    check_source(
-                        mode,
-                        "mamba_track_indices",
-                        live.mamba_track_indices,
-                        shape=(rows.requests,),
-                        into=registry.mamba_track_indices,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:43
-                if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
-                    check_source(
-                        mode,
-                        "mamba_track_mask",
-                        live.mamba_track_mask,
-                        shape=(rows.requests,),
-                        into=registry.mamba_track_mask,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:46
-                if registry.ngram_column_starts is not None and (
-                    live.ngram_column_starts is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "ngram_column_starts",
-                        live.ngram_column_starts,
-                        shape=(rows.requests,),
-                        into=registry.ngram_column_starts,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:49
-                if registry.ngram_req_lens is not None and (
-                    live.ngram_req_lens is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "ngram_req_lens",
-                        live.ngram_req_lens,
-                        shape=(rows.requests,),
-                        into=registry.ngram_req_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:49",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
                 if self.debug.values:
                     if live.input_ids is not None:
                         check_values(
@@ -950,117 +789,16 @@ class TargetRunners:
                             config.max_total_tokens_target + config.page_size - 1,
                             place="specs/sglang/slots.yaml:9",
                         )
-                    if live.mrope_positions is not None:
-                        check_values(
-                            mode,
-                            "mrope_positions",
-                            live.mrope_positions,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:15",
-                        )
-                    if live.req_pool_indices is not None:
-                        check_values(
-                            mode,
-                            "req_pool_indices",
-                            live.req_pool_indices,
-                            0,
-                            config.request_pool_size,
-                            place="specs/sglang/slots.yaml:18",
-                        )
-                    if live.seq_lens is not None:
-                        check_values(
-                            mode,
-                            "seq_lens",
-                            live.seq_lens,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:21",
-                        )
-                    if live.seq_lens_cpu is not None:
-                        check_values(
-                            mode,
-                            "seq_lens_cpu",
-                            live.seq_lens_cpu,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:24",
-                        )
-                    if live.extend_seq_lens is not None:
-                        check_values(
-                            mode,
-                            "extend_seq_lens",
-                            live.extend_seq_lens,
-                            0,
-                            2147483647,
-                            place="specs/sglang/slots.yaml:27",
-                        )
-                    if live.extend_prefix_lens is not None:
-                        check_values(
-                            mode,
-                            "extend_prefix_lens",
-                            live.extend_prefix_lens,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:30",
-                        )
-                    if live.extend_start_loc is not None:
-                        check_values(
-                            mode,
-                            "extend_start_loc",
-                            live.extend_start_loc,
-                            0,
-                            2147483647,
-                            place="specs/sglang/slots.yaml:33",
-                        )
-                    if registry.encoder_lens is not None and live.encoder_lens is not None:
-                        check_values(
-                            mode,
-                            "encoder_lens",
-                            live.encoder_lens,
-                            0,
-                            present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:36",
-                        )
-                    if (
-                        registry.mamba_track_indices is not None
-                        and live.mamba_track_indices is not None
-                    ):
-                        check_values(
-                            mode,
-                            "mamba_track_indices",
-                            live.mamba_track_indices,
-                            0,
-                            present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:40",
-                        )
-                    if (
-                        registry.ngram_column_starts is not None
-                        and live.ngram_column_starts is not None
-                    ):
-                        check_values(
-                            mode,
-                            "ngram_column_starts",
-                            live.ngram_column_starts,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
-                        )
-                    if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
-                        check_values(
-                            mode,
-                            "ngram_req_lens",
-                            live.ngram_req_lens,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:49",
-                        )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
-        padded_rows = eager_target.pad_decode_beside_extend(config, self.ranks, rows)
+        padded_rows = prefill_graph_target.pad_decode_beside_extend(config, self.ranks, rows)
+        extents = Extents(rows, padded_rows)
         offer = Offer(live, padded_rows, config.require_mlp_sync)
+        # specs/sglang/runners/prefill_graph.yaml:1
+        if self.prefill_graph is not None and self.prefill_graph.can_run(live, extents, engine):
+            return self.prefill_graph, offer
         return self.eager, offer
 
     # specs/sglang/modes/dllm_extend.yaml:1
@@ -1076,7 +814,7 @@ class TargetRunners:
         """The runner of a batch in mode dllm_extend."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:120
+            # specs/sglang/engine.yaml:121
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1084,7 +822,7 @@ class TargetRunners:
                     "dllm_extend",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:120",
+                    place="specs/sglang/engine.yaml:121",
                 )
             )
             if config.adaptive:
@@ -1093,7 +831,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:120",
+                    place="specs/sglang/engine.yaml:121",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/dllm_extend.yaml:7
@@ -1978,7 +1716,7 @@ class TargetRunners:
         """The runner of a batch in mode idle."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:120
+            # specs/sglang/engine.yaml:121
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1986,7 +1724,7 @@ class TargetRunners:
                     "idle",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:120",
+                    place="specs/sglang/engine.yaml:121",
                 )
             )
             if config.adaptive:
@@ -1995,7 +1733,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:120",
+                    place="specs/sglang/engine.yaml:121",
                     listed="speculative_adaptive_candidates",
                 )
             rows = decode_graph_target.live_idle()
@@ -3262,7 +3000,7 @@ class TargetRunners:
         """The runner of a batch in mode target_verify."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:120
+            # specs/sglang/engine.yaml:121
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -3270,7 +3008,7 @@ class TargetRunners:
                     "target_verify",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:120",
+                    place="specs/sglang/engine.yaml:121",
                 )
             )
             if config.adaptive:
@@ -3279,7 +3017,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:120",
+                    place="specs/sglang/engine.yaml:121",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/target_verify.yaml:7
@@ -3755,7 +3493,7 @@ class DraftRunners:
     ]:
         """The runner of a batch in mode adaptive_draft_extend."""
         config = self.config
-        # specs/sglang/engine.yaml:120
+        # specs/sglang/engine.yaml:121
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -3763,7 +3501,7 @@ class DraftRunners:
                 "adaptive_draft_extend",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:120",
+                place="specs/sglang/engine.yaml:121",
             )
         )
         if config.adaptive:
@@ -3772,7 +3510,7 @@ class DraftRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:120",
+                place="specs/sglang/engine.yaml:121",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_draft_extend.yaml:7
@@ -3813,7 +3551,7 @@ class DraftRunners:
     ]:
         """The runner of a batch in mode capture_block."""
         config = self.config
-        # specs/sglang/engine.yaml:120
+        # specs/sglang/engine.yaml:121
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -3821,7 +3559,7 @@ class DraftRunners:
                 "capture_block",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:120",
+                place="specs/sglang/engine.yaml:121",
             )
         )
         if config.adaptive:
@@ -3830,7 +3568,7 @@ class DraftRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:120",
+                place="specs/sglang/engine.yaml:121",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/capture_block.yaml:7
@@ -4216,7 +3954,7 @@ class DraftRunners:
     ]:
         """The runner of a batch in mode dflash_draft."""
         config = self.config
-        # specs/sglang/engine.yaml:120
+        # specs/sglang/engine.yaml:121
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -4224,7 +3962,7 @@ class DraftRunners:
                 "dflash_draft",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:120",
+                place="specs/sglang/engine.yaml:121",
             )
         )
         if config.adaptive:
@@ -4233,7 +3971,7 @@ class DraftRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:120",
+                place="specs/sglang/engine.yaml:121",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/dflash_draft.yaml:7

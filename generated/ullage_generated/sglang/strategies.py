@@ -143,7 +143,7 @@ _BASES: Final[Mapping[str, str]] = {
 """What parameters that each worker has for itself are called for all of them."""
 
 _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] = (
-    # specs/sglang/engine.yaml:292
+    # specs/sglang/engine.yaml:293
     ("speculative_num_draft_tokens", lambda value: value("speculative_num_steps") + 1),
 )
 """Parameters that constraints determine, as functions of others."""
@@ -217,93 +217,93 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
         "disable_attn_tp_gather": st.booleans(),
         # specs/sglang/engine.yaml:100
         "elastic_world_expanded": st.booleans(),
-        # specs/sglang/engine.yaml:101
-        "mori_receive_bound": st.booleans(),
         # specs/sglang/engine.yaml:102
-        "attn_tp_rank": _integers(0, 1023, span),
+        "mori_receive_bound": st.booleans(),
         # specs/sglang/engine.yaml:103
+        "attn_tp_rank": _integers(0, 1023, span),
+        # specs/sglang/engine.yaml:104
         "latent_attention": st.booleans(),
-        # specs/sglang/engine.yaml:105
+        # specs/sglang/engine.yaml:106
         "enable_pdmux": st.booleans(),
-        # specs/sglang/engine.yaml:107
+        # specs/sglang/engine.yaml:108
         "enable_two_batch_overlap": st.booleans(),
-        # specs/sglang/engine.yaml:109
+        # specs/sglang/engine.yaml:110
         "hip": st.booleans(),
-        # specs/sglang/engine.yaml:111
+        # specs/sglang/engine.yaml:112
         "speculative_algorithm": st.sampled_from(
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram")
         ),
-        # specs/sglang/engine.yaml:114
+        # specs/sglang/engine.yaml:115
         "speculative_adaptive": st.booleans(),
-        # specs/sglang/engine.yaml:117
+        # specs/sglang/engine.yaml:118
         "speculative_adaptive_candidates": _lists(1, 65, span),
-        # specs/sglang/engine.yaml:120
+        # specs/sglang/engine.yaml:121
         "adaptive_draft_tokens": _integers(1, 65, span),
-        # specs/sglang/engine.yaml:124
+        # specs/sglang/engine.yaml:125
         "speculative_num_steps": _integers(0, 64, span),
-        # specs/sglang/engine.yaml:128
+        # specs/sglang/engine.yaml:129
         "speculative_eagle_topk": _integers(1, 64, span),
-        # specs/sglang/engine.yaml:131
+        # specs/sglang/engine.yaml:132
         "speculative_num_draft_tokens": _integers(1, 512, span),
-        # specs/sglang/engine.yaml:135
+        # specs/sglang/engine.yaml:136
         "enable_multi_layer_eagle": st.booleans(),
-        # specs/sglang/engine.yaml:137
+        # specs/sglang/engine.yaml:138
         "dllm_block_size": _integers(0, 1024, span),
-        # specs/sglang/engine.yaml:141
+        # specs/sglang/engine.yaml:142
         "disaggregation_mode": st.sampled_from(("none", "prefill", "decode")),
-        # specs/sglang/engine.yaml:144
+        # specs/sglang/engine.yaml:145
         "dllm_input_preparation": st.booleans(),
-        # specs/sglang/engine.yaml:147
+        # specs/sglang/engine.yaml:148
         "request_pool_size": _integers(1, 262144, span),
-        # specs/sglang/engine.yaml:151
+        # specs/sglang/engine.yaml:152
         "enable_decode_graph": st.booleans(),
-        # specs/sglang/engine.yaml:153
+        # specs/sglang/engine.yaml:154
         "disable_cuda_graph_padding": st.booleans(),
-        # specs/sglang/engine.yaml:155
+        # specs/sglang/engine.yaml:156
         "capture_max_requests": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:158
+        # specs/sglang/engine.yaml:159
         "capture_requests": _lists(1, 65536, span),
-        # specs/sglang/engine.yaml:173
+        # specs/sglang/engine.yaml:174
         "enable_prefill_graph": st.booleans(),
-        # specs/sglang/engine.yaml:175
+        # specs/sglang/engine.yaml:176
         "prefill_graph_backend": st.sampled_from(("piecewise", "breakable", "full")),
-        # specs/sglang/engine.yaml:178
+        # specs/sglang/engine.yaml:179
         "capture_max_tokens": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:181
+        # specs/sglang/engine.yaml:182
         "capture_tokens": _lists(1, 1048576, span),
-        # specs/sglang/engine.yaml:191
+        # specs/sglang/engine.yaml:192
         "full_prefill_max_req": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:196
+        # specs/sglang/engine.yaml:197
         "disable_chunked_prefix_cache": st.booleans(),
-        # specs/sglang/engine.yaml:199
+        # specs/sglang/engine.yaml:200
         "full_prefill_prefix_chunk_tokens": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:203
+        # specs/sglang/engine.yaml:204
         "residual_streams": _integers(1, 16, span),
-        # specs/sglang/engine.yaml:205
-        "is_multimodal": st.booleans(),
         # specs/sglang/engine.yaml:206
-        "disable_radix_cache": st.booleans(),
+        "is_multimodal": st.booleans(),
         # specs/sglang/engine.yaml:207
+        "disable_radix_cache": st.booleans(),
+        # specs/sglang/engine.yaml:208
         "draft_input_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:211
+        # specs/sglang/engine.yaml:212
         "mamba_conv_length": _integers(0, 64, span),
-        # specs/sglang/engine.yaml:214
+        # specs/sglang/engine.yaml:215
         "draft_hidden_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:217
+        # specs/sglang/engine.yaml:218
         "draft_is_eagle3": st.booleans(),
-        # specs/sglang/engine.yaml:219
+        # specs/sglang/engine.yaml:220
         "draft_index_topk": _integers(0, 65536, span),
-        # specs/sglang/engine.yaml:222
+        # specs/sglang/engine.yaml:223
         "draft_vocab_size": _integers(2, 16777216, span),
-        # specs/sglang/engine.yaml:225
+        # specs/sglang/engine.yaml:226
         "speculative_use_rejection_sampling": st.booleans(),
-        # specs/sglang/engine.yaml:227
+        # specs/sglang/engine.yaml:228
         "enable_deterministic_inference": st.booleans(),
-        # specs/sglang/engine.yaml:229
-        "enable_lora": st.booleans(),
         # specs/sglang/engine.yaml:230
+        "enable_lora": st.booleans(),
+        # specs/sglang/engine.yaml:231
         "kv_canary": st.booleans(),
-        # specs/sglang/engine.yaml:232
+        # specs/sglang/engine.yaml:233
         "attention_backend": st.sampled_from(
             (
                 "other",
@@ -317,43 +317,43 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
                 "dsa",
             )
         ),
-        # specs/sglang/engine.yaml:236
+        # specs/sglang/engine.yaml:237
         "request_table_extra": _integers(0, 1048576, span),
-        # specs/sglang/engine.yaml:240
+        # specs/sglang/engine.yaml:241
         "sliding_window": _integers(0, 16777216, span),
-        # specs/sglang/engine.yaml:243
-        "attention_heads": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:244
-        "value_head_size": _integers(1, 4096, span),
+        "attention_heads": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:245
-        "key_heads": _integers(1, 1024, span),
+        "value_head_size": _integers(1, 4096, span),
         # specs/sglang/engine.yaml:246
-        "multiprocessors": _integers(1, 1024, span),
+        "key_heads": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:247
+        "multiprocessors": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:248
         "flashinfer_workspace_bytes": _integers(1, 17179869184, span),
-        # specs/sglang/engine.yaml:250
+        # specs/sglang/engine.yaml:251
         "triton_kv_splits": _integers(1, 256, span),
-        # specs/sglang/engine.yaml:253
+        # specs/sglang/engine.yaml:254
         "mla_latent_size": _integers(1, 4096, span),
-        # specs/sglang/engine.yaml:256
+        # specs/sglang/engine.yaml:257
         "mla_output_size": _integers(1, 4096, span),
-        # specs/sglang/engine.yaml:259
+        # specs/sglang/engine.yaml:260
         "dsa_pages": st.booleans(),
-        # specs/sglang/engine.yaml:261
+        # specs/sglang/engine.yaml:262
         "dsa_index_topk": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:264
+        # specs/sglang/engine.yaml:265
         "encoder_only_layers": st.booleans(),
-        # specs/sglang/engine.yaml:266
+        # specs/sglang/engine.yaml:267
         "hybrid_linear": st.booleans(),
-        # specs/sglang/engine.yaml:269
+        # specs/sglang/engine.yaml:270
         "is_encoder_decoder": st.booleans(),
-        # specs/sglang/engine.yaml:271
+        # specs/sglang/engine.yaml:272
         "max_source_positions": _integers(0, 1048576, span),
-        # specs/sglang/engine.yaml:274
+        # specs/sglang/engine.yaml:275
         "mamba_extra_buffer": st.booleans(),
-        # specs/sglang/engine.yaml:276
+        # specs/sglang/engine.yaml:277
         "mamba_cache_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:279
+        # specs/sglang/engine.yaml:280
         "ngram_embedding": st.booleans(),
     }
 
@@ -2104,7 +2104,7 @@ def _eager_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
 # specs/sglang/modes/decode_beside_extend.yaml:1
 @st.composite
 def _eager_target_decode_beside_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
-    # specs/sglang/modes/decode_beside_extend.yaml:7
+    # specs/sglang/modes/decode_beside_extend.yaml:9
     requests = draw(_extents(1, config.max_running_requests))
     rows = eager_target.live_decode_beside_extend(config, requests)
     return LiveBatch(
@@ -4083,6 +4083,7 @@ def prefill_graph_target_batches(config: Config, mode: Mode) -> st.SearchStrateg
         )
     strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
         Mode.CAPTURE_PREFILL: _prefill_graph_target_capture_prefill,
+        Mode.DECODE_BESIDE_EXTEND: _prefill_graph_target_decode_beside_extend,
         Mode.EXTEND: _prefill_graph_target_extend,
         Mode.MIXED: _prefill_graph_target_mixed,
     }
@@ -4099,6 +4100,104 @@ def _prefill_graph_target_capture_prefill(draw: st.DrawFn, config: Config) -> Li
         mode=Mode.CAPTURE_PREFILL,
         input_ids=draw(
             _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        pipeline_hidden_states=draw(
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                (torch.float32,),
+                0,
+                1,
+            )
+        )
+        if config.pp_size > 1
+        else None,
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
+        )
+        if config.pp_size > 1
+        else None,
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647))
+        if config.has_static_requests
+        else None,
+        extend_prefix_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647)
+        )
+        if config.has_static_requests
+        else None,
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        )
+        if config.has_static_requests
+        else None,
+        orig_seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        )
+        if config.whole_prefill_graph
+        else None,
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        )
+        if config.enable_prefill_graph and config.is_multimodal
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        )
+        if config.tracks_mamba_prefixes
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba_prefixes
+        else None,
+        mamba_track_seqlens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.tracks_mamba_prefixes
+        else None,
+    )
+
+
+# specs/sglang/modes/decode_beside_extend.yaml:1
+@st.composite
+def _prefill_graph_target_decode_beside_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/decode_beside_extend.yaml:9
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = prefill_graph_target.live_decode_beside_extend(config, requests)
+    return LiveBatch(
+        mode=Mode.DECODE_BESIDE_EXTEND,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
         ),
         positions=draw(
             _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)

@@ -25,6 +25,7 @@ from ullage.plan.validate import Placed, flaws_of, flaws_of_slots
 Given = Mapping[str, int | bool]
 Pairs = frozenset[frozenset[str]]
 
+RUNNERS = ("plain_main", "second_main")
 SWITCHES = ("drafts", "streams", "wide")
 GIVEN: list[Given] = [
     {
@@ -53,6 +54,24 @@ def bytes_of(arena: PlacedArena) -> dict[str, int]:
 
 
 # One engine with two groups.
+
+
+def test_what_is_written_once_shares_storage_with_nothing() -> None:
+    analysis, _ = generated("dipper")
+    for chosen in ({}, {"context": 3, "page": 1, "mirrored": False}):
+        values = complete(analysis.resolved, chosen)
+        arenas = arenas_for(analysis.plan, values)
+        assert flaws_of(arenas, analysis.resolved, values, ALIGNMENT) == ()
+        kept = [
+            f"{runner.name}.{slot.name}"
+            for arena in arenas
+            for runner in arena.runners
+            for slot in runner.slots
+            if slot.kept and not list(arena.sharing(slot))
+        ]
+        counts = [f"{runner}_kept.counts" for runner in RUNNERS if "mirrored" not in chosen]
+        firsts = [f"{runner}_kept.firsts" for runner in RUNNERS]
+        assert sorted(kept) == sorted([*firsts, *counts, "plain_main_kept.ends"])
 
 
 def test_what_is_kept_shares_storage_with_nothing() -> None:

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from support.barrel import BARREL
 from support.canal import CANAL
 from support.cask import CASK
+from support.dipper import DIPPER
 from support.ladle import LADLE
 from support.meaning import meaning, references, same_meaning, without_places
 from support.press import PRESS
@@ -28,7 +29,7 @@ from support.spec_words import LOOK_LIKE_YAML
 from support.specs import MINI, Files, edited, loaded
 from support.tank import TANK
 from ullage.expr.errors import ExpressionError
-from ullage.spec import model, runner_parts, wrappers
+from ullage.spec import elements, model, runner_parts, wrappers
 from ullage.spec.load import load_spec
 from ullage.spec.model import NamedText, Spec
 from ullage.spec.write import write_spec
@@ -88,6 +89,7 @@ SMALL: Mapping[str, Files] = {
     "guarded": GUARDED,
     "barrel": BARREL,
     "cask": CASK,
+    "dipper": DIPPER,
     "ladle": LADLE,
     "tank": TANK,
     "sluice": SLUICE,
@@ -208,7 +210,7 @@ NOT_WRITTEN = {
     "references": "repeat names that the records hold",
     "groups": "are written as the slots that they hold",
 }
-PARTS = (model.__name__, runner_parts.__name__, wrappers.__name__)
+PARTS = tuple(each.__name__ for each in (elements, model, runner_parts, wrappers))
 RECORDS = tuple(
     record
     for module in (model, wrappers)

@@ -175,6 +175,14 @@ CODES: Final = (
         "Capture again after storage has moved, and with every source that a batch may bring.",
     ),
     Code(
+        "U739",
+        "constant overwritten",
+        "In debug mode, a slot with 'lifetime: once' held something else after a load than what "
+        "was written into it at the start.",
+        "a kernel that writes into a table which it should only read",
+        "Find the writer, or let a step of the engine write the slot: written_by.",
+    ),
+    Code(
         "U741",
         "wrapper that does not exist here",
         "An engine made a wrapper whose condition is false in this configuration.",

@@ -206,4 +206,13 @@ CODES: Final = (
         "accepts: [requests <= max(captured)]   # and no limits",
         "State the rows that there is room for: limits: {requests: request_pool_size}.",
     ),
+    Code(
+        "U628",
+        "written once, and another for each batch",
+        "A slot with 'lifetime: once' is written when its runner is made, before there is a batch. "
+        "What it holds and how long it is then follows from the configuration alone: not from "
+        "axes, live or padded extents, live variables, or parameters that vary while serving.",
+        "counts: {shape: [1], dtype: int32, lifetime: once, value: live_tokens}",
+        "Use parameters and definitions only, or let each load write the slot.",
+    ),
 )

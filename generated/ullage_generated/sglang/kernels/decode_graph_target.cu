@@ -139,13 +139,13 @@ using Slots = ullage::Table<
     ullage::Slot<std::int32_t, 1>,
     // strided_indices: specs/sglang/backends/page_tables.yaml:38
     ullage::Slot<std::int64_t, 1>,
-    // tree_page_table: specs/sglang/backends/page_tables.yaml:49
+    // tree_page_table: specs/sglang/backends/page_tables.yaml:48
     ullage::Slot<std::int32_t, 2>,
-    // tree_cache_seqlens: specs/sglang/backends/page_tables.yaml:52
+    // tree_cache_seqlens: specs/sglang/backends/page_tables.yaml:51
     ullage::Slot<std::int32_t, 1>,
-    // tree_window_page_table: specs/sglang/backends/page_tables.yaml:55
+    // tree_window_page_table: specs/sglang/backends/page_tables.yaml:54
     ullage::Slot<std::int32_t, 2>,
-    // all_token_page_table: specs/sglang/backends/page_tables.yaml:65
+    // all_token_page_table: specs/sglang/backends/page_tables.yaml:64
     ullage::Slot<std::int32_t, 2>,
     // triton_kv_indptr: specs/sglang/backends/triton.yaml:11
     ullage::Slot<std::int32_t, 1>,

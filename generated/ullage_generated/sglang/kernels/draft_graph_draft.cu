@@ -65,19 +65,19 @@ using Slots = ullage::Table<
     ullage::Slot<std::int32_t, 2>,
     // strided_indices: specs/sglang/backends/page_tables.yaml:38
     ullage::Slot<std::int64_t, 1>,
-    // draft_page_table: specs/sglang/backends/page_tables.yaml:74
+    // draft_page_table: specs/sglang/backends/page_tables.yaml:73
     ullage::Slot<std::int32_t, 3>,
-    // draft_window_page_table: specs/sglang/backends/page_tables.yaml:77
+    // draft_window_page_table: specs/sglang/backends/page_tables.yaml:76
     ullage::Slot<std::int32_t, 3>,
-    // draft_branch_page_table: specs/sglang/backends/page_tables.yaml:80
+    // draft_branch_page_table: specs/sglang/backends/page_tables.yaml:79
     ullage::Slot<std::int32_t, 2>,
-    // draft_cache_seqlens: specs/sglang/backends/page_tables.yaml:83
+    // draft_cache_seqlens: specs/sglang/backends/page_tables.yaml:82
     ullage::Slot<std::int32_t, 2>,
-    // draft_cu_seqlens_q: specs/sglang/backends/page_tables.yaml:86
+    // draft_cu_seqlens_q: specs/sglang/backends/page_tables.yaml:85
     ullage::Slot<std::int32_t, 2>,
-    // draft_cu_seqlens_k: specs/sglang/backends/page_tables.yaml:89
+    // draft_cu_seqlens_k: specs/sglang/backends/page_tables.yaml:88
     ullage::Slot<std::int32_t, 2>,
-    // draft_scheduler_metadata: specs/sglang/backends/page_tables.yaml:92
+    // draft_scheduler_metadata: specs/sglang/backends/page_tables.yaml:91
     ullage::Slot<std::int32_t, 2>,
     // triton_num_kv_splits: specs/sglang/backends/triton.yaml:39
     ullage::Slot<std::int32_t, 1>,

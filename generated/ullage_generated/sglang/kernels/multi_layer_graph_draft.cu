@@ -47,15 +47,15 @@ using Slots = ullage::Table<
     ullage::Slot<float, 3>,
     // strided_indices: specs/sglang/backends/page_tables.yaml:38
     ullage::Slot<std::int64_t, 1>,
-    // layer_page_table: specs/sglang/backends/page_tables.yaml:101
+    // layer_page_table: specs/sglang/backends/page_tables.yaml:100
     ullage::Slot<std::int32_t, 3>,
-    // layer_window_page_table: specs/sglang/backends/page_tables.yaml:104
+    // layer_window_page_table: specs/sglang/backends/page_tables.yaml:103
     ullage::Slot<std::int32_t, 3>,
-    // layer_cache_seqlens: specs/sglang/backends/page_tables.yaml:107
+    // layer_cache_seqlens: specs/sglang/backends/page_tables.yaml:106
     ullage::Slot<std::int32_t, 2>,
-    // layer_cu_seqlens_q: specs/sglang/backends/page_tables.yaml:110
+    // layer_cu_seqlens_q: specs/sglang/backends/page_tables.yaml:109
     ullage::Slot<std::int32_t, 2>,
-    // layer_cu_seqlens_k: specs/sglang/backends/page_tables.yaml:113
+    // layer_cu_seqlens_k: specs/sglang/backends/page_tables.yaml:112
     ullage::Slot<std::int32_t, 2>
     >;
 
