@@ -41,7 +41,7 @@ class Cache:
 
     def has(self, key: str) -> bool:
         """Whether something is stored under `key`, be it damaged or not."""
-        return self._path(key).is_file()
+        return os.path.isfile(self._path(key))  # a path that cannot be looked at holds nothing
 
     def load(self, key: str) -> str | None:
         """The text stored under `key`, or None if there is none or it is damaged."""

@@ -2,7 +2,8 @@
 
 The items' processes are copies of this one, so nothing but results is passed between them; where a
 copy is not safe (other threads, other systems than Linux) the items are done here, one by one.
-Results come in the order of the items, and whatever a function raises is raised here.
+Results come in the order of the items, and whatever a function raises is raised here. No copy
+outlives this process, however it ends.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkProcess
@@ -26,6 +27,9 @@ Result = TypeVar("Result")
 _TICKET = struct.Struct("<I")
 _TICKETS = 4096
 """Tickets at a time, which a pipe holds on every system."""
+
+_PR_SET_PDEATHSIG: Final = 1
+"""As Linux's <sys/prctl.h> has it: which signal a process gets when its parent ends."""
 
 
 class LostProcessError(OSError):
@@ -169,8 +173,10 @@ def _started(
     function: Callable[[Item], Result], items: Sequence[Item], tickets: int
 ) -> _Other[Result]:
     answers, results = multiprocessing.Pipe(duplex=False)
+    parent = os.getpid()
 
     def run() -> None:
+        _end_with(parent)
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # the first process tells the user
         answers.close()
         done = _work(function, items, tickets)
@@ -183,3 +189,12 @@ def _started(
     process.start()
     results.close()
     return _Other(process, answers)
+
+
+def _end_with(parent: int) -> None:
+    """Have this process killed when its parent ends: no signal that ends that one is passed on."""
+    import ctypes
+
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before
+        os.kill(os.getpid(), signal.SIGKILL)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 import torch
 from torch import Tensor
@@ -194,6 +195,11 @@ class Regions:
     def __post_init__(self) -> None:
         compute, host = (_addresses(arena.storage) for arena in self.arenas)
         object.__setattr__(self, "_addresses", (compute, host))
+
+    def __reduce__(self) -> NoReturn:
+        """As `copy.deepcopy` and pickle ask. TypeError: a copy of the storage would lie elsewhere
+        than the addresses say, which writers and graphs have as well."""
+        raise TypeError("The storage of a runner cannot be copied or pickled; make another runner.")
 
     @classmethod
     def alone(

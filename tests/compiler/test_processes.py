@@ -6,6 +6,8 @@ import _thread
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -104,6 +106,31 @@ def test_an_interrupt_leaves_no_process_behind() -> None:
     with pytest.raises(KeyboardInterrupt):
         at_once(function, range(4))
     assert not multiprocessing.active_children()
+
+
+SLEEPING = """
+import time
+from ullage import processes
+
+def sleep(item):
+    print(item, flush=True)
+    time.sleep(60)
+
+processes._processors = lambda: 2
+processes.at_once(sleep, range(2))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there is one process")
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL])
+def test_no_process_outlives_the_first(sent: signal.Signals) -> None:
+    """The output ends when nobody is left who could write there."""
+    with subprocess.Popen([sys.executable, "-c", SLEEPING], stdout=subprocess.PIPE) as first:
+        assert first.stdout is not None
+        assert sorted((first.stdout.readline(), first.stdout.readline())) == [b"0\n", b"1\n"]
+        first.send_signal(sent)
+        assert first.communicate(timeout=20) == (b"", None)
+        assert first.returncode == -sent
 
 
 @pytest.mark.usefixtures("two")

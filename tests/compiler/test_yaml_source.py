@@ -204,7 +204,9 @@ def test_files_over_the_limit_are_refused() -> None:
     assert only_error_of(b"a" * (MAX_BYTES + 1)).code == "U102"
 
 
-@pytest.mark.parametrize("char", ["\0", "\x1b", "\x7f", "\x85", "\u2028", "\u202e", "\ufeff"])
+@pytest.mark.parametrize(
+    "char", ["\0", "\x1b", "\x7f", "\x85", "\u061c", "\u2028", "\u202e", "\ufeff"]
+)
 def test_characters_that_hide_or_reorder_text_are_refused(char: str) -> None:
     error = only_error_of(f"a: b\nc: x{char}y\n")
     assert (error.code, str(error.place)) == ("U103", "specs/a.yaml:2:5")

@@ -137,6 +137,20 @@ REFUSED: dict[str, tuple[str, Files]] = {
         "U409",
         small(two_axes(), parameters=("a: {type: int, range: [1, 9]}",), constraints=("a > 9",)),
     ),
+    "ranges leave a configuration": (
+        "U409",
+        small(
+            two_axes(),
+            parameters=("a: {type: int, range: [1, 5]}", "b: {type: int, range: [a + 1, 1]}"),
+        ),
+    ),
+    "a mode has a batch where all parameters have a value": (
+        "U409",
+        small(
+            mode_text(live={"requests": "1; a"}, when="a <= 6", requests="requests", tokens="1"),
+            parameters=("a: {type: int, range: [1, 9]}", "b: {type: int, range: [7, a]}"),
+        ),
+    ),
     "a mode has a batch": (
         "U409",
         small(

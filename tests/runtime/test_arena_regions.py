@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from collections.abc import Callable
+
 import pytest
 import torch
 
@@ -43,6 +47,17 @@ def test_slots_lie_behind_the_start_of_their_region(device: str) -> None:
 def test_a_region_outside_of_the_arena_is_refused() -> None:
     with pytest.raises(ValueError, match="the arena has 512 bytes"):
         SharedArena("cpu", 512, debug=OFF).region("late", 256, layout(*WIDE).compute)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, pickle.dumps])
+def test_storage_whose_addresses_are_known_is_not_copied(
+    copied: Callable[[object], object],
+) -> None:
+    regions = Regions.alone("wide", layout(*WIDE), device="cpu", debug=OFF)
+    with pytest.raises(TypeError, match="make another runner"):
+        copied([regions])
+    (same,) = copy.copy([regions])
+    assert same.addresses == regions.addresses
 
 
 def test_guards_of_debug_mode_make_room_between_slots() -> None:

@@ -70,6 +70,20 @@ class Domain:
     definitions: tuple[Definition, ...]
     constraints: tuple[Constraint, ...]
 
+    @property
+    def inhabited(self) -> tuple[Constraint, ...]:
+        """That parameters have a value, for those whose range depends on others."""
+        return tuple(
+            Constraint(
+                disjunction(negation(each.guard), Comparison("<=", each.low, each.high)),
+                f"the range of '{each.name}' has a value",
+                each.place,
+            )
+            for each in self.variables
+            if each.low is not None and each.high is not None
+            if free_names(each.low) | free_names(each.high)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Live:

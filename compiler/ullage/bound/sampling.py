@@ -325,8 +325,8 @@ def _users(uses: Iterable[tuple[str, frozenset[str]]]) -> Mapping[str, set[str]]
 
 
 def _legal(domain: Domain) -> Iterator[Expr]:
-    """What is so of every legal configuration; a list that has a name has an element."""
-    yield from (constraint.that for constraint in domain.constraints)
+    """What is so of every legal configuration: ranges have a value, and named lists an element."""
+    yield from (each.that for each in (*domain.constraints, *domain.inhabited))
     for each in domain.definitions:
         if each.kind == "list":
             largest = Call("max", (Name(each.name),))
@@ -348,7 +348,7 @@ def draw_value(variable: Variable, sample: Sample, source: random.Random) -> Val
     low = _end(variable.low, sample, 0)
     high = _end(variable.high, sample, low + 64)
     if high < low:
-        return low  # no value is legal; the guard must be false here
+        return low  # no value is legal: the guard is false here, or something else drawn again
     if variable.type == "list":
         return _drawn_list(low, high, source)
     if source.random() < 0.5:

@@ -15,6 +15,7 @@ from ullage.spec.check_names import WORKER
 from ullage.spec.model import Definition, Parameter, Range, Spec
 from ullage.spec.order import dependency_order, reached
 from ullage.spec.scope import Expressions, Scope, free, kind_name, unit_name
+from ullage.spec.sizes import check_sizes
 
 SEES_PARAMETERS = "parameters, definitions and 'worker'"
 
@@ -63,6 +64,7 @@ def resolve_globals(spec: Spec, expressions: Expressions) -> Globals:
     for name in dependency_order({name: uses[name] for name in definitions})[0]:
         if name not in kinds:
             resolved.append(_definition(definitions[name], kinds, expressions))
+    check_sizes(resolved, expressions.collector)
     known = Globals((), tuple(resolved), kinds, dependent)
     parameters = tuple(_parameter(each, spec, known, uses, expressions) for each in spec.parameters)
     return replace(known, parameters=parameters)

@@ -8,7 +8,7 @@ from typing import Final
 # Besides controls: line breaks that only some programs honour, and marks that reorder what is
 # shown, so that the text which is read would not be the text that is compiled.
 FORBIDDEN: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
     "\ufeff\ufffe\uffff]"
 )
 

@@ -19,10 +19,11 @@ DRAWS = 2
 
 def check_occurrence(problem: Problem, solver: Solver, collector: Collector) -> None:
     """Report constraints that exclude each other, and modes that never have a batch."""
-    constraints = tuple(each.that for each in problem.domain.constraints)
+    stated = (*problem.domain.inhabited, *problem.domain.constraints)
+    constraints = tuple(each.that for each in stated)
     if _contradict(solver, constraints):
-        place = problem.domain.constraints[-1].place
-        collector.error("U409", "no configuration satisfies all constraints", place)
+        message = "no configuration satisfies all constraints and ranges"
+        collector.error("U409", message, stated[-1].place)
         return
     drawer = ConfigurationDrawer(problem.domain, random.Random(SEED))
     occurring: dict[str, bool] = {}

@@ -48,6 +48,14 @@ def test_every_sample_is_legal_and_satisfies_its_guard(guard: str, seed: int) ->
             assert evaluate(definition.value, sample) == sample[definition.name]
 
 
+def test_no_sample_has_a_parameter_without_a_value() -> None:
+    found = domain(number("rows", 1, 64), flag("wide"), number("most", 60, "rows", when="wide"))
+    drawer = ConfigurationDrawer(found, random.Random(1))
+    samples = [drawer.draw(read("true")) for _ in range(100)]
+    has_value = read("not wide or 60 <= most and most <= rows")
+    assert all(each is not None and evaluate(has_value, each.values) is True for each in samples)
+
+
 def test_the_same_seed_draws_the_same_samples() -> None:
     assert drawn(3, "wide") == drawn(3, "wide") != drawn(4, "wide")
 

@@ -85,6 +85,14 @@ def test_a_cache_that_cannot_be_written_keeps_nothing_and_says_nothing(tmp_path:
     assert cache.load(KEY) is None
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "nul\0", "loop/below"])
+def test_a_cache_that_cannot_be_looked_at_has_nothing(tmp_path: Path, name: str) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    cache = Cache(tmp_path / name)
+    assert not cache.has(KEY)
+    assert cache.load(KEY) is None
+
+
 def test_an_interrupted_store_leaves_nothing_aside(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,6 +55,20 @@ def test_no_value_is_below_a_bound_that_the_shape_gives(amount: Expr, bound: int
         except EvaluationError:
             continue  # a divisor below 1, of which nothing is said
         assert bound <= value, named
+
+
+@pytest.mark.parametrize("bound", [0, 1])
+def test_a_sum_asks_no_more_than_its_length_squared(bound: int) -> None:
+    asked: list[Comparison] = []
+
+    def counted(claim: Comparison, given: tuple[Expr, ...]) -> bool:
+        asked.append(claim)
+        return known(claim, given)
+
+    terms = 30
+    amount = read(" + ".join(["positive", *["natural"] * (terms - 1)]))
+    assert is_at_least(bound, amount, (), counted)
+    assert len(asked) <= terms**2
 
 
 def test_a_branch_knows_its_condition() -> None:

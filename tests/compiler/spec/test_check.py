@@ -16,7 +16,15 @@ DECODE = "modes/decode.yaml"
 EAGER = "runners/eager.yaml"
 
 
+def chained(length: int, step: str) -> Files:
+    """Definitions each of which is made of the next one; the last one is `tp_size`."""
+    lines = [f"  d{i}: {step.replace('x', f'd{i + 1}')}\n" for i in range(length)]
+    return with_file("z.yaml", f"definitions:\n{''.join(lines)}  d{length}: tp_size\n")
+
+
 RULES: dict[str, Files] = {
+    "a definition is not too deep with others put in": chained(150, "x + 1"),
+    "a definition has no value that is too large": chained(9, "x * x"),
     "a definition has not the name of a parameter": with_file(
         "z.yaml", "definitions: {sync: tp_size > 1}\n"
     ),

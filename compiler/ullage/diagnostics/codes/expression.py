@@ -53,7 +53,8 @@ CODES: Final = (
         "U307",
         "expression over a limit",
         "The length of an expression, the depth of its brackets and operators, and the size of "
-        "its literals (64 bits) are limited, all checked before parsing.",
+        "its literals (64 bits) are limited, all checked before parsing. So are the depth of a "
+        "definition and the size of its value, with the definitions that it uses put in.",
         "2^80",
         "Name parts of the expression under definitions; write a smaller literal.",
     ),
