@@ -8,11 +8,10 @@ structure; the place where a node was written takes no part in equality.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from operator import attrgetter
-from typing import Any, Literal, get_args
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from ullage.place import BUILT_IN, Place
+from ullage.expr.node import Node
 
 BinaryOperator = Literal["+", "-", "*", "//", "%"]
 ComparisonOperator = Literal["==", "!=", "<", "<=", ">", ">="]
@@ -25,70 +24,18 @@ REMEMBERED = 65_536
 """How many expressions keep what was found for them; the formulas of one engine are far fewer."""
 
 
-class _Remembered:
-    """What is computed once for a node, since the same trees are compared and hashed often."""
-
-    __slots__ = ("_folded", "_hash", "_names", "_parts")
-
-    _folded: Expr | None  # None where it is the node itself, so that there is no cycle
-    _hash: int
-    _names: frozenset[str]
-    _parts: tuple[object, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Node(_Remembered):
-    place: Place = field(default=BUILT_IN, repr=False)
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        if type(self) is not type(other):
-            return False
-        try:
-            if self._hash != other._hash:
-                return False
-        except AttributeError:  # one of them is compared for the first time
-            if hash(self) != hash(other):
-                return False
-        mine, others = self._parts, other._parts
-        if mine is not others:
-            if mine != others:
-                return False
-            object.__setattr__(other, "_parts", mine)  # the next time is quicker
-        return True
-
-    def __hash__(self) -> int:
-        try:
-            return self._hash
-        except AttributeError:
-            parts = _PARTS[type(self)](self)
-            object.__setattr__(self, "_parts", parts)
-            object.__setattr__(self, "_hash", hash((type(self), parts)))
-            return self._hash
-
-    def __reduce__(self) -> tuple[object, ...]:
-        """As another process makes it again; what is remembered is found again there."""
-        names: tuple[str, ...] = self.__match_args__
-        return _made, (type(self), self.place, *(getattr(self, name) for name in names))
-
-
-def _made(kind: Callable[..., Expr], place: Place, *parts: object) -> Expr:
-    return kind(*parts, place=place)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class Integer(_Node):
+class Integer(Node):
     value: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Boolean(_Node):
+class Boolean(Node):
     value: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Enumerant(_Node):
+class Enumerant(Node):
     """One value of an enum parameter; `code` is its position among the declared values."""
 
     enum: str
@@ -97,14 +44,14 @@ class Enumerant(_Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Name(_Node):
+class Name(Node):
     """A parameter, definition, live variable, axis, argument or bound element."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Binary(_Node):
+class Binary(Node):
     """`left operator right`; `//` and `%` floor as Python's do."""
 
     operator: BinaryOperator
@@ -113,7 +60,7 @@ class Binary(_Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Comparison(_Node):
+class Comparison(Node):
     """One comparison; a chain `a < b < c` is parsed into a conjunction of two."""
 
     operator: ComparisonOperator
@@ -122,7 +69,7 @@ class Comparison(_Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Logical(_Node):
+class Logical(Node):
     """`and` or `or` over two or more operands, evaluated left to right with short circuit."""
 
     junction: Junction
@@ -130,12 +77,12 @@ class Logical(_Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Not(_Node):
+class Not(Node):
     operand: Expr
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Conditional(_Node):
+class Conditional(Node):
     """`then if condition else otherwise`."""
 
     condition: Expr
@@ -144,7 +91,7 @@ class Conditional(_Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Call(_Node):
+class Call(Node):
     """An integer function.
 
     `align_up(x, a)` is the least multiple of a that is >= x; `cdiv(x, a)` the quotient rounded
@@ -157,7 +104,7 @@ class Call(_Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Over(_Node):
+class Over(Node):
     """An aggregate over the requests of the batch or over the ranks of the group."""
 
     aggregate: Aggregate
@@ -165,7 +112,7 @@ class Over(_Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Progression(_Node):
+class Progression(Node):
     """Elements at equal distances, `*range(first, end, step)`, the end left out.
 
     It stands among the elements of a written list and nowhere else.
@@ -177,14 +124,14 @@ class Progression(_Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ListOf(_Node):
+class ListOf(Node):
     """A list written out: `[a, b, *range(c, d, e)]`."""
 
     elements: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Comprehension(_Node):
+class Comprehension(Node):
     """`[element for variable in source if condition]`."""
 
     element: Expr
@@ -218,13 +165,6 @@ def has_ranges(written: ListOf) -> bool:
 
 TRUE = Boolean(True)
 FALSE = Boolean(False)
-
-
-# All but the place, which may not be given without a keyword. The last one twice: of a single name
-# there would be no tuple.
-_PARTS: Mapping[type[_Node], Callable[[Any], tuple[object, ...]]] = {
-    kind: attrgetter(*kind.__match_args__, kind.__match_args__[-1]) for kind in get_args(Expr)
-}
 
 
 def children(node: Expr) -> tuple[Expr, ...]:
