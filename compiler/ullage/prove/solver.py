@@ -67,10 +67,14 @@ class Verdict:
 class Solver:
     """One legal domain, and what has been decided about it.
 
-    `examples`: legal configurations that were drawn before anything was asked.
+    `examples`: legal configurations that were drawn before anything was asked. Without
+    `with_bounds` nothing is known of definitions but what they are: to bound them all costs more
+    than it saves where little is asked.
     """
 
-    def __init__(self, domain: Domain, examples: Iterable[Environment] = ()) -> None:
+    def __init__(
+        self, domain: Domain, examples: Iterable[Environment] = (), *, with_bounds: bool = True
+    ) -> None:
         self.domain = domain
         self.variables = {variable.name: variable for variable in domain.variables}
         self.definitions = {definition.name: definition for definition in domain.definitions}
@@ -92,7 +96,8 @@ class Solver:
         self._drawn: DrawnExamples | None = None
         self._context_made: z3.Context | None = None
         self._standing: dict[Level, StandingSolver] = {}
-        self._establish_lower_bounds()
+        if with_bounds:
+            self._establish_lower_bounds()
         self._translations.clear()  # made before the lower bounds were known
         self._standing.clear()
         self._terms = {True: {}, False: {}}

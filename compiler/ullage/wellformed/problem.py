@@ -128,7 +128,8 @@ class _Checker:
         if before not in self.solvers:
             domain = self.solver.domain
             fewer = replace(domain, constraints=domain.constraints[:before])
-            self.solvers[before] = Solver(fewer, self.solver.examples.models)
+            examples = self.solver.examples.models
+            self.solvers[before] = Solver(fewer, examples, with_bounds=False)
         return self.solvers[before]
 
     def _example(self, use: Use, solver: Solver) -> str | None:
