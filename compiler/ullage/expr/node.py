@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 from ullage.place import BUILT_IN, Place
-
-if TYPE_CHECKING:
-    from ullage.expr.tree import Expr
 
 
 class _Remembered:
@@ -18,7 +14,7 @@ class _Remembered:
 
     __slots__ = ("_folded", "_hash", "_names", "_parts")
 
-    _folded: Expr | None  # None where it is the node itself, so that there is no cycle
+    _folded: Node | None  # None where it is the node itself, so that there is no cycle
     _hash: int
     _names: frozenset[str]
     _parts: tuple[object, ...]

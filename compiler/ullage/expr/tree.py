@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from ullage.expr.node import Node
 
@@ -247,7 +247,7 @@ def folded(node: Expr, fold: Callable[[Expr], Expr]) -> Expr:
         if result is not node:
             object.__setattr__(node, "_folded", result)
         return result
-    return node if known is None else known
+    return node if known is None else cast("Expr", known)
 
 
 def free_names(node: Expr) -> frozenset[str]:
