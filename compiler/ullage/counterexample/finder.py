@@ -29,7 +29,7 @@ LIMITS = (8, 64, None, 1024)
 ANY_SIZE = (8, None, 64, 1024)
 """The same where it does not matter how small it is."""
 
-RLIMIT = 2_000_000
+RLIMIT = 4_000_000
 """Of one question, in z3's own steps."""
 
 
