@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ullage.bound.problem import Domain
-from ullage.configuration.values import MISSING_PARAMETER, complete
+from ullage.configuration.values import BROKEN_CONSTRAINT, MISSING_PARAMETER, complete
 from ullage.diagnostics.diagnostic import Collector, DiagnosticError
 from ullage.spec.check import ResolvedSpec
 
@@ -20,5 +20,6 @@ def check_defaults(resolved: ResolvedSpec, domain: Domain, collector: Collector)
     except DiagnosticError as error:
         for each in error.diagnostics:
             if each.code != MISSING_PARAMETER:
-                message = f"where nothing is given, {each.message}"
+                broken = "this is broken: " if each.code == BROKEN_CONSTRAINT else ""
+                message = f"where nothing is given, {broken}{each.message}"
                 collector.add(replace(each, message=message))

@@ -29,7 +29,8 @@ def said(folder: Path, *parameters: str) -> str:
 
 def test_defaults_against_a_constraint_are_refused_at_both_places(tmp_path: Path) -> None:
     assert said(tmp_path, CAP, POOL) == (
-        "mini/engine.yaml:10:46: error[U702]: where nothing is given, so: cap = 48, pool = 32\n"
+        "mini/engine.yaml:10:46: error[U702]: where nothing is given, this is broken: "
+        "so: cap = 48, pool = 32\n"
         "     |\n"
         "  10 |   pool: {type: int, range: [1, 64], default: 32}\n"
         "     |                                              ^^\n"
