@@ -43,6 +43,8 @@ def _check(uses: tuple[_Use, ...], collector: Collector) -> None:
                 field, meant = ".".join(path), ".".join(other)
                 message = f"nothing but {what} names the field '{field}'"
                 hint = f"did you mean '{meant}'?"
+                if counts[other] == 1:  # nothing tells which of the two is right
+                    hint = f"is it a slip for '{meant}', or that for this?"
                 related = ((places[other], f"'{meant}' is named here"),)
                 collector.warn(NAMED_ALIKE, message, place, hint=hint, related=related)
                 break

@@ -71,7 +71,9 @@ def test_a_slip_in_the_field_of_an_extent_is_one_too(tmp_path: Path) -> None:
     mode = mode_text(live={"rows": "1; cap"}, requests="rows", tokens="1")
     mode = mode.replace("batch.rows", '"batch.input_id[0]"')
     analysis = analyse(write_spec(tmp_path, small(mode, slots=(slot,))), name="mini")
-    assert [each.hint for each in analysis.warnings] == ["did you mean 'batch.input_ids'?"]
+    assert [each.hint for each in analysis.warnings] == [
+        "is it a slip for 'batch.input_ids', or that for this?"
+    ]
 
 
 def test_a_field_that_several_places_name_is_meant(tmp_path: Path) -> None:
