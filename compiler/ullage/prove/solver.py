@@ -169,7 +169,7 @@ class Solver:
         """Whether a claim that an amount is at least 0 or 1 follows from its shape."""
         match claim:
             case Comparison("<=", Integer(0 | 1), Name()):  # needs one assumption, or none
-                stated = stating(claim, _every(given)) is not None
+                stated = stating(claim, given) is not None
                 return stated or self._at("opaque", claim, (), None).proved
             case Comparison("<=", Integer(0 | 1 as bound), amount):
                 return is_at_least(bound, amount, tuple(given), self._names_sign)
@@ -220,7 +220,7 @@ class Solver:
     def _ask(
         self, claim: Expr, given: Sequence[Expr], level: Level, effort: int | None = None
     ) -> Verdict:
-        needed = stating(claim, _every(given)) if level == "opaque" else None
+        needed = stating(claim, given) if level == "opaque" else None
         if needed is not None:
             self._remember(claim, needed)
             return Verdict("proved")

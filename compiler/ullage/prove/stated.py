@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from ullage.bound.assumptions import Assumptions
 from ullage.expr.tree import Comparison, Expr, Integer, Logical, Not
 
 
-def stating(claim: Expr, known: frozenset[Expr]) -> frozenset[Expr] | None:
+def stating(claim: Expr, given: Sequence[Expr]) -> frozenset[Expr] | None:
     """Assumptions that state the claim: one, and the condition for which it does, if it has one.
 
     Ranges are stated so, as `1 <= requests`, or `not several or 1 <= requests` for other ranks.
+    The first in order, since what is remembered of it must not depend on hashes.
     """
-    for assumed in known:
+    given = Assumptions.of(given)
+    for assumed in given:
         match assumed:
             case Logical("or", (Not(condition), stated)):
-                if _is_as_strong(stated, claim) and condition in known:
+                if _is_as_strong(stated, claim) and condition in given.every:
                     return frozenset((assumed, condition))
             case _:
                 if _is_as_strong(assumed, claim):
