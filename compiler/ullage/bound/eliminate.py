@@ -9,7 +9,7 @@ allows slack, each occurrence of the variable may take its own end of the range 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ullage.bound.canonical import canonical, distribute
 from ullage.bound.capacities import Elimination
@@ -63,6 +63,22 @@ class Peak:
     witness: dict[str, Expr]
     eliminations: tuple[Elimination, ...]
     sound: Step
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """A live variable, and its bounds once those that come later are gone."""
+
+    live: Live
+    interval: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Variables that were eliminated, and the steps from the extent before to the one after."""
+
+    eliminations: tuple[Elimination, ...]
+    steps: tuple[Step, ...]
 
 
 @dataclass
@@ -135,21 +151,73 @@ class Eliminator:
         current, left = extent, relations
         chain: list[Step] = []
         eliminations: list[Elimination] = []
-        for live in reversed(self.mode.live):
-            interval = self._interval(live.name, left)
-            left = interval.rest
-            if not interval.lows or not interval.highs:
-                raise UnboundedError(live)
-            value, steps = self._choose(live, current, interval, search)
-            chain.extend(steps)
-            current = steps[-1].right if steps else current
-            eliminations.append(Elimination(live.name, value, current))
+        pending = list(reversed(self.mode.live))
+        while pending:
+            run = self._run(pending, current, left)
+            found = self._together(run, current, search) or self._one_by_one(run, current, search)
+            chain.extend(found.steps)
+            eliminations.extend(found.eliminations)
+            current, left = found.eliminations[-1].extent, run[-1].interval.rest
+            del pending[: len(run)]
         chain.extend(self._tidied(current, canonical(current), search))
         current = chain[-1].right if chain else current
         witness = self._back_substitute(eliminations)
         fixed = (case for case in cases if not self._is_live(case))
         condition = conjunction(*fixed, *(relation.claim for relation in left))
         return Peak(condition, current, witness, tuple(eliminations), chained(extent, chain))
+
+    def _run(
+        self, pending: list[Live], extent: Expr, relations: tuple[Relation, ...]
+    ) -> list[_Range]:
+        """The next variables of which none bounds another, so that they can go together."""
+        tidy = free_names(distribute(canonical(extent)))
+        run: list[_Range] = []
+        bounding: frozenset[str] = frozenset()
+        for live in pending:
+            interval = self._interval(live.name, relations)
+            is_bounded = bool(interval.lows and interval.highs)
+            cancels = live.name in free_names(extent) and live.name not in tidy
+            if run and (live.name in bounding or not is_bounded or cancels):
+                break
+            if not is_bounded:
+                raise UnboundedError(live)
+            run.append(_Range(live, interval))
+            if cancels:
+                break
+            if live.name in tidy:
+                bounding |= free_names(interval.high)
+            relations = interval.rest
+        return run
+
+    def _together(self, run: list[_Range], extent: Expr, search: Search) -> _Found | None:
+        """All variables of a run at their upper ends, where the extent grows in each of them."""
+        names = free_names(extent)
+        ends = {each.live.name: each.interval.high for each in run if each.live.name in names}
+        step = search.prove(extent, substitute(extent, ends)) if len(ends) > 1 else None
+        if step is None:
+            return None
+        steps = [step, *self._tidied(step.right, fold(step.right), search)]
+        current = extent
+        eliminations: list[Elimination] = []
+        for each in run:
+            name = each.live.name
+            value = ends[name] if name in ends else self._any_value(each.live, each.interval)
+            current = fold(substitute(current, {name: value})) if name in ends else current
+            eliminations.append(Elimination(name, value, current))
+        eliminations[-1] = replace(eliminations[-1], extent=steps[-1].right)
+        return _Found(tuple(eliminations), tuple(steps))
+
+    def _one_by_one(self, run: list[_Range], extent: Expr, search: Search) -> _Found:
+        """Each variable of a run at the end at which the extent is largest."""
+        current = extent
+        chain: list[Step] = []
+        eliminations: list[Elimination] = []
+        for each in run:
+            value, steps = self._choose(each.live, current, each.interval, search)
+            chain.extend(steps)
+            current = steps[-1].right if steps else current
+            eliminations.append(Elimination(each.live.name, value, current))
+        return _Found(tuple(eliminations), tuple(chain))
 
     def search_in(self, cases: tuple[Expr, ...]) -> Search:
         """The search in some cases, the same one each time."""

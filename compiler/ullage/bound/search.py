@@ -156,6 +156,7 @@ class Search(ChoiceRules):
         if isinstance(left, Integer) and 0 <= left.value <= 1 and self.at_least(right, left.value):
             return Step("leaf", left, right)
         attempts = (
+            self._made,
             self.congruence,
             self._split_left,
             self._split_right,
@@ -249,6 +250,16 @@ class Search(ChoiceRules):
 
     # Every part of one side must do
 
+    def _made(self, left: Expr, right: Expr, depth: int) -> Step | None:
+        """A choice that is made by what is assumed, before what stands around it asks for it."""
+        match left, right:
+            case _, Conditional(condition) if self._decided(condition) is not None:
+                return self._split_right(left, right, depth)
+            case Conditional(condition), _ if self._decided(condition) is not None:
+                return self._split_left(left, right, depth)
+            case _:
+                return None
+
     def _split_left(self, left: Expr, right: Expr, depth: int) -> Step | None:
         match left:
             case Call("max", arguments) if len(arguments) > 1:
@@ -304,7 +315,7 @@ class Search(ChoiceRules):
     def _choose_right(self, left: Expr, right: Expr, depth: int) -> Step | None:
         match right:
             case Call("max", arguments) if len(arguments) > 1:
-                for argument in sorted(arguments, key=lambda each: each != left):
+                for argument in sorted(arguments, key=lambda each: self.at_once(left, each) is None):
                     premise = self.at_most(left, argument, depth)
                     if premise is not None:
                         return Step("below_max", left, right, (premise,))
@@ -313,7 +324,7 @@ class Search(ChoiceRules):
     def _choose_left(self, left: Expr, right: Expr, depth: int) -> Step | None:
         match left:
             case Call("min", arguments) if len(arguments) > 1:
-                for argument in sorted(arguments, key=lambda each: each != right):
+                for argument in sorted(arguments, key=lambda each: self.at_once(each, right) is None):
                     premise = self.at_most(argument, right, depth)
                     if premise is not None:
                         return Step("min_below", left, right, (premise,))

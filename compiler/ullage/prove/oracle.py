@@ -76,7 +76,7 @@ class Oracle:
         if _limits_by_list(claim):
             return self.solver.decide(claim, given, "full", EFFORT_OF_A_LIMIT).proved
         if _roundings(claim) <= 1:
-            return self.solver.decide(claim, given, "related").proved
+            return self.solver.decide(claim, given, "related", EFFORT_OF_AN_EASY_CLAIM).proved
         easy = self.solver.decide(claim, given, "opaque", EFFORT_OF_AN_EASY_CLAIM)
         if easy.answer != "unknown":
             return easy.proved
