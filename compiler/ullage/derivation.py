@@ -10,11 +10,11 @@ from ullage.audit.wellformed import check_audits
 from ullage.bound.problem import Constraint, Problem
 from ullage.bound.specialise import specialise
 from ullage.configuration.defaults import check_defaults
-from ullage.diagnostics.diagnostic import Collector
+from ullage.diagnostics.diagnostic import Collector, Diagnostic
 from ullage.memory import Memory
 from ullage.plan.layout import plan
 from ullage.plan.model import Plan
-from ullage.processes import at_once
+from ullage.processes import at_once, with_one_more
 from ullage.prove.oracle import Oracles, examples
 from ullage.prove.proof import Certificate
 from ullage.prove.solver import Solver
@@ -51,14 +51,19 @@ def derivation(
         apart = solver.apart()  # what is settled meanwhile has answers of its own
         check_problem(resolved, problem, apart, collector)
         if not collector.has_errors:
-            check_paddings(resolved, problem, apart, collector)
             check_defaults(resolved, problem.domain, collector)
         check_audits(resolved, problem, apart, collector)
         collector.raise_if_errors()
         beside()
 
+    def paddings() -> tuple[Diagnostic, ...]:
+        own = Collector(sources.texts)
+        check_paddings(resolved, problem, solver.apart(), own)
+        return own.diagnostics
+
     oracles = Oracles(solver)
-    settled = settle(problem, oracles, collector, progress, at_once, check, memory)
+    mapped = with_one_more(at_once, paddings, lambda found: collector.add(*found))
+    settled = settle(problem, oracles, collector, progress, mapped, check, memory)
     collector.raise_if_errors()
     problem, capacities = settled.problem, settled.capacities
     planned = plan(resolved, problem, capacities, solver, collector, at_once)

@@ -15,14 +15,16 @@ import struct
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar, cast
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkProcess
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Extra = TypeVar("Extra")
 
 _TICKET = struct.Struct("<I")
 _TICKETS = 4096
@@ -80,6 +82,32 @@ def at_once(
     for start in range(_TICKETS, len(items), _TICKETS):
         results += _shared(function, items[start : start + _TICKETS], processes)
     return results
+
+
+def with_one_more(
+    mapped: Mapper, job: Callable[[], Extra], take: Callable[[Extra], None]
+) -> Mapper:
+    """The same, and whoever has nothing else to do does one more job, the result of which is taken.
+
+    Nothing is taken where something is raised.
+    """
+
+    def both(
+        function: Callable[[Item], Result],
+        items: Sequence[Item],
+        /,
+        first: Callable[[], None] | None = None,
+    ) -> list[Result]:
+        jobs: list[Callable[[], Result | Extra]] = [partial(function, each) for each in items]
+        *results, extra = mapped(_done, [*jobs, job], first)
+        take(cast(Extra, extra))
+        return cast(list[Result], results)
+
+    return both
+
+
+def _done(job: Callable[[], Result]) -> Result:
+    return job()
 
 
 def _processors() -> int:

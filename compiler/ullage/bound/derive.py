@@ -197,22 +197,22 @@ class _Deriver:
         """What of some branches is needed: never less than all of them together.
 
         One by one, those of which only a part is attained and those with other ranks' extents
-        first, a branch is left out where the rest covers it, and so is an operand of a maximum in
-        it.
+        first, a branch is left out where the rest covers it; and of those that stay an operand of a
+        maximum is. What is whole covers more, so that operands go last.
         """
         in_part = {id(each.branch) for each in parts if each.attained != each.formula}
 
-        def last(branch: Branch) -> tuple[bool, tuple[int, int]]:
-            return id(branch) not in in_part, breadth(branch)
+        def last(each: Stated) -> tuple[bool, tuple[int, int]]:
+            return id(each.branch) not in in_part, breadth(each.branch)
 
-        for branch in sorted((each.branch for each in stated), key=last):
-            rest = [each for each in stated if each.branch is not branch]
-            own = next(each for each in stated if each.branch is branch)
+        for own in sorted(stated, key=last):
+            rest = [each for each in stated if each is not own]
             if rest and self._covers(rest, own) is not None:
                 stated = rest
-            else:
-                shorter = self._shortened(own, rest)
-                stated = [shorter if each is own else each for each in stated]
+        for own in sorted(stated, key=last):
+            rest = [each for each in stated if each is not own]
+            shorter = self._shortened(own, rest)
+            stated = [shorter if each is own else each for each in stated]
         return stated
 
     def _covers(self, others: list[Stated], own: Stated) -> Step | None:

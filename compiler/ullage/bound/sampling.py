@@ -1,7 +1,7 @@
 """Random legal configurations, found by drawing again what breaks a constraint.
 
-Each draw starts from the last one, and a change of one parameter computes only what rests on it and
-is asked for.
+Each draw starts from the last legal one, and a change of one parameter computes only what rests on
+it and is asked for.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ullage.bound.problem import Domain, Variable
+from ullage.bound.random_values import draw_value, end_of
 from ullage.expr.environment import Environment, EvaluationError, Result, Value
-from ullage.expr.evaluate import evaluate, evaluator
+from ullage.expr.evaluate import evaluator
 from ullage.expr.tree import (
+    Binary,
     Call,
     Comparison,
     Comprehension,
     Expr,
-    Integer,
     Logical,
     Name,
     disjunction,
@@ -30,17 +31,15 @@ from ullage.spec.order import dependency_order
 
 Sample = Environment
 
-ELEMENTS = 4
 REPAIRS = 100
+OWN = 4
+"""How many other conditions one of the guard itself outweighs, lest repairs give the guard up."""
 TRIALS = 3
 RENEWED = 0.3
 SOLVED = 0.5
 """How many trials make an equality of the broken condition true, where it has one."""
 NEAR = 0.5
 """How many of the others draw a parameter that the condition names itself."""
-# Sizes that divide each other are powers of two, and small ones; others are as likely as these.
-LARGEST_POWER = 7
-REACHES = (1, 4, 12, 100, 5_000, 2**31)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +107,18 @@ class _Condition:
 
 @dataclass(frozen=True, slots=True)
 class _Conditions:
-    """Some conditions in order, and `touched`: those in which each parameter has a say."""
+    """Some conditions in order, and `touched`: those in which each parameter has a say.
+
+    `own`: those of a guard, which others are repaired around.
+    """
 
     every: tuple[_Condition, ...]
     touched: Mapping[str, frozenset[_Condition]]
+    own: frozenset[_Condition] = frozenset()
+
+    def weight(self, broken: frozenset[_Condition]) -> int:
+        """How far some broken conditions are from none."""
+        return len(broken) + OWN * len(broken & self.own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +159,7 @@ class ConfigurationDrawer:
     def draw(self, guard: Expr) -> Sample | None:
         """A random legal configuration with `guard`; None if repairing does not find one."""
         conditions = self._conditions_of(guard)
-        values = self._last = _Values(self._last, self._definitions)
+        values = _Values(self._last, self._definitions)
         for variable in self.domain.variables:
             if self.source.random() < RENEWED:
                 self._redraw(values, variable.name)
@@ -161,9 +168,10 @@ class ConfigurationDrawer:
             if not all(each.under for each in broken):
                 return None  # no parameter has a say in it
             if not broken:
-                break
+                self._last = values
+                return self._complete(values)
             broken = self._repaired(values, broken, conditions)
-        return None if broken else self._complete(values)
+        return None
 
     def _grouped(self, nodes: Iterable[Expr]) -> _Conditions:
         every = tuple(self._condition(each) for each in dict.fromkeys(nodes))
@@ -179,7 +187,7 @@ class ConfigurationDrawer:
             own, legal = self._grouped(_conjuncts(guard)), self._constraints
             every = tuple(dict.fromkeys((*own.every, *legal.every)))
             touched = {name: own.touched[name] | legal.touched[name] for name in own.touched}
-            self._guards[guard] = _Conditions(every, touched)
+            self._guards[guard] = _Conditions(every, touched, frozenset(own.every))
         return self._guards[guard]
 
     def _condition(self, node: Expr) -> _Condition:
@@ -208,9 +216,9 @@ class ConfigurationDrawer:
             self._redraw(values, name, other)
             touched = conditions.touched[name]
             left = (broken - touched) | _broken(touched, values)
-            if len(left) < len(broken):
+            if conditions.weight(left) < conditions.weight(broken):
                 return left
-            if best is None or len(left) < len(best.broken):
+            if best is None or conditions.weight(left) < conditions.weight(best.broken):
                 drawn = {each.name: values[each.name] for each in again.parameters}
                 best = _Trial(drawn, again.definitions, left)
             _change(values, again.definitions, before)
@@ -239,7 +247,7 @@ class ConfigurationDrawer:
         sides += [(right, left) for left, right in sides]
         return tuple(
             (side.name, other)
-            for side, other in sides
+            for side, other in (part for each in sides for part in _solved(*each))
             if isinstance(side, Name)
             and side.name in self._dependents
             and self._under(other).isdisjoint(self._dependents[side.name].names)
@@ -260,9 +268,9 @@ class ConfigurationDrawer:
     def _as(self, parameter: Variable, other: Expr, values: _Values) -> int | None:
         """The value of `other` if the parameter may have it."""
         value = self._evaluated(other).value(values, False)
-        if isinstance(value, bool | list) or value < _end(parameter.low, values.seen, value):
+        if isinstance(value, bool | list) or value < end_of(parameter.low, values.seen, value):
             return None
-        return value if value <= _end(parameter.high, values.seen, value) else None
+        return value if value <= end_of(parameter.high, values.seen, value) else None
 
     def _draw(self, values: _Values, parameters: Iterable[Variable]) -> None:
         for parameter in parameters:
@@ -315,6 +323,20 @@ def _broken(conditions: Iterable[_Condition], values: _Values) -> frozenset[_Con
     return frozenset({each for each in conditions if not each.truth.value(values, False)})
 
 
+def _solved(side: Expr, other: Expr) -> Iterator[tuple[Expr, Expr]]:
+    """What the parts of a sum or difference are equal to, where all of it is equal to `other`."""
+    yield side, other
+    match side:
+        case Binary("+", left, right):
+            yield from _solved(left, Binary("-", other, right))
+            yield from _solved(right, Binary("-", other, left))
+        case Binary("-", left, right):
+            yield from _solved(left, Binary("+", other, right))
+            yield from _solved(right, Binary("-", left, other))
+        case _:
+            pass
+
+
 def _users(uses: Iterable[tuple[str, frozenset[str]]]) -> Mapping[str, set[str]]:
     """For each name those that use it."""
     found: dict[str, set[str]] = {}
@@ -339,38 +361,3 @@ def _conjuncts(condition: Expr) -> tuple[Expr, ...]:
     if isinstance(condition, Logical) and condition.junction == "and":
         return condition.operands
     return (condition,)
-
-
-def draw_value(variable: Variable, sample: Sample, source: random.Random) -> Value:
-    """A random value of a parameter's range, given those before it; near its lower end mostly."""
-    if variable.type == "bool":
-        return source.random() < 0.5
-    low = _end(variable.low, sample, 0)
-    high = _end(variable.high, sample, low + 64)
-    if high < low:
-        return low  # no value is legal: the guard is false here, or something else drawn again
-    if variable.type == "list":
-        return _drawn_list(low, high, source)
-    if source.random() < 0.5:
-        return max(low, min(high, 1 << source.randint(0, LARGEST_POWER)))
-    return source.randint(low, min(high, low + source.choice(REACHES)))
-
-
-def _drawn_list(low: int, high: int, source: random.Random) -> list[int]:
-    """Some elements, in two of three cases multiples of one power of two."""
-    step = 1 << source.randint(0, LARGEST_POWER) if source.random() < 0.67 else 1
-    reach = step * source.choice((4, 16, 64))
-    drawn = (low + source.randint(0, reach) for _ in range(ELEMENTS))
-    return sorted({max(low, min(high, each // step * step)) for each in drawn})
-
-
-def _end(end: Expr | None, sample: Sample, default: int) -> int:
-    if end is None:
-        return default
-    if isinstance(end, Integer):
-        return end.value
-    try:
-        value = evaluate(end, sample)
-    except EvaluationError:
-        return default  # no value of this configuration is legal, or its guard is false here
-    return value if isinstance(value, int) else default

@@ -315,7 +315,9 @@ class Search(ChoiceRules):
     def _choose_right(self, left: Expr, right: Expr, depth: int) -> Step | None:
         match right:
             case Call("max", arguments) if len(arguments) > 1:
-                for argument in sorted(arguments, key=lambda each: self.at_once(left, each) is None):
+                for argument in sorted(
+                    arguments, key=lambda each: self.at_once(left, each) is None
+                ):
                     premise = self.at_most(left, argument, depth)
                     if premise is not None:
                         return Step("below_max", left, right, (premise,))
@@ -324,7 +326,9 @@ class Search(ChoiceRules):
     def _choose_left(self, left: Expr, right: Expr, depth: int) -> Step | None:
         match left:
             case Call("min", arguments) if len(arguments) > 1:
-                for argument in sorted(arguments, key=lambda each: self.at_once(each, right) is None):
+                for argument in sorted(
+                    arguments, key=lambda each: self.at_once(each, right) is None
+                ):
                     premise = self.at_most(argument, right, depth)
                     if premise is not None:
                         return Step("min_below", left, right, (premise,))

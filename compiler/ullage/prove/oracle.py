@@ -24,6 +24,7 @@ from ullage.expr.tree import (
     Comparison,
     Conditional,
     Expr,
+    Integer,
     conjunction,
     free_names,
     walk,
@@ -40,7 +41,10 @@ ENOUGH = 24
 AT_A_TIME = 4
 
 EFFORT_OF_AN_EASY_CLAIM = 10_000
-"""Steps of z3 before more samples are drawn, which cost as much."""
+"""Steps of z3 before more samples are drawn, which cost as much.
+
+More of them have proved signs, and no other claim with the definitions that it rests on.
+"""
 
 EFFORT_OF_A_LIMIT = 100_000
 """Steps of z3 for whether an amount is within a list, which rests on more than it names."""
@@ -76,7 +80,8 @@ class Oracle:
         if _limits_by_list(claim):
             return self.solver.decide(claim, given, "full", EFFORT_OF_A_LIMIT).proved
         if _roundings(claim) <= 1:
-            return self.solver.decide(claim, given, "related", EFFORT_OF_AN_EASY_CLAIM).proved
+            effort = None if _is_sign(claim) else EFFORT_OF_AN_EASY_CLAIM
+            return self.solver.decide(claim, given, "related", effort).proved
         easy = self.solver.decide(claim, given, "opaque", EFFORT_OF_AN_EASY_CLAIM)
         if easy.answer != "unknown":
             return easy.proved
@@ -172,6 +177,15 @@ def _roundings(node: Expr) -> int:
         or (isinstance(part, Binary) and part.operator in ("//", "%"))
         for part in walk(node)
     )
+
+
+def _is_sign(claim: Expr) -> bool:
+    """Whether this says that an amount is at least 0 or 1."""
+    match claim:
+        case Comparison("<=", Integer(0 | 1), _):
+            return True
+        case _:
+            return False
 
 
 def _limits_by_list(claim: Expr) -> bool:

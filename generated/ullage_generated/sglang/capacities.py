@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ullage_runtime.configuration import present
 from ullage_runtime.errors import ConfigurationError, ConfigurationProblem
-from ullage_runtime.integers import align_up, cdiv, next_in
+from ullage_runtime.integers import align_up, cdiv
 from ullage_runtime.version import require_generated_code_version
 
 from .config import Config, SpeculativeAlgorithm
@@ -170,23 +170,16 @@ class DflashGraphDraftCapacities:
     """
     # specs/sglang/backends/flashinfer.yaml:100
     flashinfer_graph_workspace_0: int
-    """Bound by capture_block, dflash_draft; proved: sound and tight.
+    """Bound by capture_block; proved: sound and tight.
 
-    Formula: max(flashinfer_workspace_bytes if enable_deterministic_inference else
-    (align_up(max(captured) * (max(speculative_adaptive_candidates) if adaptive else target_width) *
-    flashinfer_group, flashinfer_tile) + max(captured) * flashinfer_tile - flashinfer_tile) *
-    flashinfer_row_bytes, flashinfer_workspace_bytes if enable_deterministic_inference else
+    Formula: flashinfer_workspace_bytes if enable_deterministic_inference else
     max(flashinfer_single_rows, 2 * multiprocessors // key_heads * flashinfer_tile,
-    align_up(next_in(min(max_running_requests, max(captured)), captured) *
-    (max(speculative_adaptive_candidates) if adaptive else target_width) * flashinfer_group,
-    flashinfer_tile) + next_in(min(max_running_requests, max(captured)), captured) * flashinfer_tile
-    - flashinfer_tile) * flashinfer_row_bytes).
+    align_up(max(captured) * (max(speculative_adaptive_candidates) if adaptive else target_width) *
+    flashinfer_group, flashinfer_tile) + max(captured) * flashinfer_tile - flashinfer_tile) *
+    flashinfer_row_bytes.
 
     Attained in capture_block by adaptive_draft_tokens@serving =
     max(speculative_adaptive_candidates), requests = max(captured).
-
-    Attained in dflash_draft by adaptive_draft_tokens@serving =
-    max(speculative_adaptive_candidates), requests = min(max_running_requests, max(captured)).
     """
     # specs/sglang/slots.yaml:80
     custom_mask_0: int
@@ -286,10 +279,12 @@ class DflashGraphDraftCapacities:
             if config.adaptive
             else config.target_width
         )
-        flashinfer_graph_workspace_0 = max(
+        flashinfer_graph_workspace_0 = (
             config.flashinfer_workspace_bytes
             if config.enable_deterministic_inference
-            else (
+            else max(
+                config.flashinfer_single_rows,
+                2 * config.multiprocessors // config.key_heads * config.flashinfer_tile,
                 align_up(
                     max(present(config.captured))
                     * (
@@ -301,36 +296,9 @@ class DflashGraphDraftCapacities:
                     config.flashinfer_tile,
                 )
                 + max(present(config.captured)) * config.flashinfer_tile
-                - config.flashinfer_tile
-            )
-            * config.flashinfer_row_bytes,
-            # dflash_draft, specs/sglang/modes/dflash_draft.yaml:1
-            config.flashinfer_workspace_bytes
-            if config.enable_deterministic_inference
-            else max(
-                config.flashinfer_single_rows,
-                2 * config.multiprocessors // config.key_heads * config.flashinfer_tile,
-                align_up(
-                    next_in(
-                        min(config.max_running_requests, max(present(config.captured))),
-                        present(config.captured),
-                    )
-                    * (
-                        max(present(config.speculative_adaptive_candidates))
-                        if config.adaptive
-                        else config.target_width
-                    )
-                    * config.flashinfer_group,
-                    config.flashinfer_tile,
-                )
-                + next_in(
-                    min(config.max_running_requests, max(present(config.captured))),
-                    present(config.captured),
-                )
-                * config.flashinfer_tile
                 - config.flashinfer_tile,
             )
-            * config.flashinfer_row_bytes,
+            * config.flashinfer_row_bytes
         )
         custom_mask_0 = max(
             present(config.captured)

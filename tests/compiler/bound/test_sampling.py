@@ -106,6 +106,34 @@ def test_an_equality_between_wide_ranges_is_met_by_setting_one_side() -> None:
     assert sum(each is not None for each in samples) > 20
 
 
+def test_a_parameter_in_a_sum_is_set_where_the_other_side_is_fixed_by_a_list() -> None:
+    """As the steps, tokens and candidates of adaptive speculation."""
+    found = domain(
+        flag("chained"),
+        number("steps", 0, 10**6),
+        number("tokens", 1, 10**6),
+        values("candidates", 1, 10**6),
+        limit("tokens == steps + 1"),
+        limit("not chained or tokens == max(candidates)"),
+    )
+    drawer = ConfigurationDrawer(found, random.Random(5))
+    samples = [drawer.draw(read("chained and steps >= 1000")) for _ in range(30)]
+    assert sum(each is not None for each in samples) > 20
+
+
+def test_repairs_do_not_give_up_the_guard() -> None:
+    """What the guard brings with it is rarely met by chance, and at once without it."""
+    names = [f"option_{i}" for i in range(8)]
+    found = domain(
+        flag("adaptive"),
+        *(number(name, 0, 60) for name in names),
+        *(limit(f"not adaptive or {name} >= 52") for name in names),
+    )
+    drawers = [ConfigurationDrawer(found, random.Random(seed)) for seed in range(4)]
+    samples = [drawer.draw(read("adaptive")) for drawer in drawers for _ in range(15)]
+    assert sum(each is not None for each in samples) > 55
+
+
 def test_a_range_may_rest_on_definitions_and_on_parameters_declared_later() -> None:
     found = domain(
         number("early", 0, "late"),
