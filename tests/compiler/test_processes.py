@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ullage import processes
-from ullage.processes import LostProcessError, Mapper, at_once, in_turn
+from ullage.processes import LostProcessError, Mapper, at_once, in_turn, with_one_more
 
 
 @contextmanager
@@ -161,6 +161,30 @@ def test_what_the_first_raises_is_raised_whatever_becomes_of_the_items(mapper: M
     with pytest.raises(ValueError, match="ill-formed"):
         mapper(function, range(4), first)
     assert not multiprocessing.active_children()
+
+
+@pytest.mark.parametrize("mapper", [at_once, in_turn])
+@pytest.mark.parametrize("count", [0, 1, 12])
+@pytest.mark.usefixtures("two")
+def test_one_more_job_is_done_whatever_the_items_are(mapper: Mapper, count: int) -> None:
+    taken: list[str] = []
+    both = with_one_more(mapper, lambda: "swept", taken.append)
+    assert both(lambda item: item * item, range(count)) == [item * item for item in range(count)]
+    assert taken == ["swept"]
+
+
+@pytest.mark.parametrize("mapper", [at_once, in_turn])
+@pytest.mark.usefixtures("two")
+def test_of_one_more_job_nothing_is_taken_where_something_is_raised(mapper: Mapper) -> None:
+    taken: list[str] = []
+    both = with_one_more(mapper, lambda: "swept", taken.append)
+
+    def first() -> None:
+        raise ValueError("ill-formed")
+
+    with pytest.raises(ValueError, match="ill-formed"):
+        both(lambda item: item, range(4), first)
+    assert taken == []
 
 
 def test_beside_other_threads_this_process_does_all(monkeypatch: pytest.MonkeyPatch) -> None:

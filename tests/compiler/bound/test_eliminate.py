@@ -53,6 +53,18 @@ MODES: dict[str, ModeProblem] = {
     "nested, weighted": mode(*NESTED, x="rows * 2 + more * 2 + 1"),
     "chained": mode(*CHAINED, x="c"),
     "chained, the middle": mode(*CHAINED, x="b - a + 3"),
+    "several, one of which has no say": mode(
+        *ROWS_AND_TOKENS, live("more", 1, "step"), x="rows * 2 + more"
+    ),
+    "several, one of which falls": mode(
+        *ROWS_AND_TOKENS, live("more", 1, "step"), x="rows * 2 + more + 6 - toks"
+    ),
+    "several, one of which cancels": mode(
+        *ROWS_AND_TOKENS, live("more", 1, "step"), x="(rows + toks) * 2 + more - rows * 2"
+    ),
+    "the larger of several": mode(
+        *ROWS_AND_TOKENS, live("more", 1, "step"), x="max(rows, toks * 2, more) if on else rows"
+    ),
     "the larger of two": mode(*ROWS_AND_TOKENS, x="max(rows * 2, toks)"),
     "the larger of two directions": mode(*ROWS, x="max(rows, 5 - rows)"),
     "the smaller of two": mode(*ROWS_AND_TOKENS, x="min(rows * 2, toks + 1)"),
@@ -159,6 +171,16 @@ def test_variables_are_eliminated_last_declared_first() -> None:
     (peak,) = peaks(MODES["chained"])
     assert [each.variable for each in peak.eliminations] == ["c", "b", "a"]
     assert [spell(each.value) for each in peak.eliminations] == ["pool + b", "a + step", "cap"]
+
+
+def test_variables_of_which_none_bounds_another_go_in_one_step() -> None:
+    (peak,) = peaks(MODES["both of two"])
+    assert peak.sound.rule == "monotone"
+    shown = [(each.variable, spell(each.value), spell(each.extent)) for each in peak.eliminations]
+    assert shown == [
+        ("toks", "pool", "rows * step + pool"),
+        ("rows", "cap", "cap * step + pool"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -260,3 +260,28 @@ def test_what_an_example_refutes_is_not_looked_for() -> None:
             return True
 
     assert Search(Refuting(SOLVER), ()).at_most(read("x"), read("x + 1")) is None
+
+
+class Silent:
+    """An oracle that is not to be asked, since everything is assumed."""
+
+    def __call__(self, wanted: Expr, given: tuple[Expr, ...]) -> bool:
+        raise AssertionError(f"asked for {spell(wanted)}")
+
+    def refutes(self, wanted: Expr, given: tuple[Expr, ...]) -> bool:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("max(m, n, x)", "max(1, 2, 3) if p else 0"),
+        ("max(m, n, x) if p else 7", "max(1, 2, 3)"),
+        ("n", "max(1, 2 * x, 3, 2)"),
+        ("min(5 * x, 3 * x, n)", "2"),
+    ],
+)
+def test_what_is_assumed_is_looked_for_before_anything_is_asked(left: str, right: str) -> None:
+    assumed = ("p", "m <= 1", "n <= 2", "x <= 3")
+    search = Search(Silent(), tuple(map(read, assumed)))
+    assert search.at_most(read(left), read(right)) is not None
