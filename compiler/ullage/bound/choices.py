@@ -12,7 +12,16 @@ from collections.abc import Iterator
 from ullage.bound.steps import Step
 from ullage.bound.unrounding import UnroundingRules, of_every
 from ullage.expr.simplify import fold
-from ullage.expr.tree import Call, Comprehension, Conditional, Expr, children, negation, rebuild
+from ullage.expr.tree import (
+    Boolean,
+    Call,
+    Comprehension,
+    Conditional,
+    Expr,
+    children,
+    negation,
+    rebuild,
+)
 
 MOST_CONDITIONS = 4
 """Conditions that are not decided; a claim with more of them is not looked at case by case."""
@@ -96,6 +105,10 @@ class ChoiceRules(UnroundingRules):
         return cases and Step("chain", left, right, (first, cases))
 
     def _decided(self, condition: Expr) -> bool | None:
+        """What a condition comes to by itself or by what is assumed, if that tells."""
+        plain = fold(condition)
+        if isinstance(plain, Boolean):
+            return plain.value
         if condition in self.assumed:
             return True
         opposite = negation(condition)

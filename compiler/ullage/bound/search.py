@@ -23,6 +23,7 @@ from ullage.expr.tree import (
     children,
     free_names,
     negation,
+    parts_of,
     substitute,
 )
 
@@ -140,10 +141,8 @@ class Search(ChoiceRules):
 
     def is_impossible(self, case: Expr) -> bool:
         """Whether a condition is known not to hold."""
-        opposite = negation(case)
-        return opposite in self.assumed or (
-            case not in self.assumed and self.oracle(opposite, self.given)
-        )
+        decided = self._decided(case)
+        return self.oracle(negation(case), self.given) if decided is None else not decided
 
     def _under(self, condition: Expr) -> Search:
         return Search(self.oracle, self.also(condition), self.unfold, self.use_bounds)
@@ -315,9 +314,7 @@ class Search(ChoiceRules):
     def _choose_right(self, left: Expr, right: Expr, depth: int) -> Step | None:
         match right:
             case Call("max", arguments) if len(arguments) > 1:
-                for argument in sorted(
-                    arguments, key=lambda each: self.at_once(left, each) is None
-                ):
+                for argument in sorted(arguments, key=lambda each: self._distance(left, each)):
                     premise = self.at_most(left, argument, depth)
                     if premise is not None:
                         return Step("below_max", left, right, (premise,))
@@ -326,13 +323,17 @@ class Search(ChoiceRules):
     def _choose_left(self, left: Expr, right: Expr, depth: int) -> Step | None:
         match left:
             case Call("min", arguments) if len(arguments) > 1:
-                for argument in sorted(
-                    arguments, key=lambda each: self.at_once(each, right) is None
-                ):
+                for argument in sorted(arguments, key=lambda each: self._distance(each, right)):
                     premise = self.at_most(argument, right, depth)
                     if premise is not None:
                         return Step("min_below", left, right, (premise,))
         return None
+
+    def _distance(self, left: Expr, right: Expr) -> int:
+        """How unlikely a claim is to hold, as far as the sides tell without a search."""
+        if self.at_once(left, right) is not None:
+            return 0
+        return 1 if left in parts_of(right) or right in parts_of(left) else 2
 
     # Upper bounds of single variables among the assumptions
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, cast
 
 from ullage.expr.node import Node
@@ -222,6 +223,12 @@ def rebuild(node: Expr, parts: tuple[Expr, ...]) -> Expr:
             return Comprehension(parts[0], variable, parts[1], condition, place=place)
         case _:
             return node
+
+
+@lru_cache(maxsize=REMEMBERED)
+def parts_of(node: Expr) -> frozenset[Expr]:
+    """The expression and everything that it is made of."""
+    return frozenset((node,)).union(*map(parts_of, children(node)))
 
 
 def walk(node: Expr) -> Iterator[Expr]:

@@ -279,6 +279,8 @@ class Silent:
         ("max(m, n, x) if p else 7", "max(1, 2, 3)"),
         ("n", "max(1, 2 * x, 3, 2)"),
         ("min(5 * x, 3 * x, n)", "2"),
+        ("x * x", "max(n * n, x * x if p else 7)"),
+        ("max(m, n)", "max(1, 2) if 1 <= 1 else m * m"),
     ],
 )
 def test_what_is_assumed_is_looked_for_before_anything_is_asked(left: str, right: str) -> None:
