@@ -1,22 +1,20 @@
 """Answers the deriver's questions: samples refute what is false, z3 proves what is left.
 
-Most questions of a search are false, and a handful of legal assignments shows it at once; where few
-of those at hand satisfy what is assumed, more are drawn that do. Only the checker's verdicts count
-for a certificate; a wrong answer here can only lose a proof.
+Most questions of a search are false, and a handful of legal assignments shows it at once. Only the
+checker's verdicts count for a certificate; a wrong answer here can only lose a proof.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from ullage.bound.assumptions import Assumptions
-from ullage.bound.problem import Domain, Live, ModeProblem, RunnerProblem
+from ullage.bound.problem import Domain, ModeProblem, RunnerProblem
 from ullage.bound.sampling import ConfigurationDrawer, Sample
-from ullage.expr.environment import EvaluationError
-from ullage.expr.evaluate import evaluate, holding
+from ullage.expr.evaluate import holding
 from ullage.expr.tree import (
     TRUE,
     Binary,
@@ -25,26 +23,18 @@ from ullage.expr.tree import (
     Conditional,
     Expr,
     Integer,
-    conjunction,
-    free_names,
     walk,
 )
-from ullage.prove.solver import Solver
+from ullage.prove.batches import with_batch
+from ullage.prove.solver import Level, Solver
 
 SAMPLES_OF_A_MODE = 20
 EXAMPLES = 40
 """Configurations that show for most conditions that they are possible."""
-TRIES = 60
 SEED = 20
-ENOUGH = 24
-"""Samples that satisfy all assumptions, below which more are drawn for a hard claim."""
-AT_A_TIME = 4
 
 EFFORT_OF_AN_EASY_CLAIM = 10_000
-"""Steps of z3 before more samples are drawn, which cost as much.
-
-More of them have proved signs, and no other claim with the definitions that it rests on.
-"""
+"""Steps of z3 for one claim among many. More have proved signs, but none of other claims."""
 
 EFFORT_OF_A_LIMIT = 100_000
 """Steps of z3 for whether an amount is within a list, which rests on more than it names."""
@@ -65,7 +55,6 @@ class Oracle:
 
     solver: Solver
     samples: tuple[Sample, ...]
-    more: Demand | None = None
     _assumed: dict[tuple[Expr, ...], _Assumed] = field(default_factory=dict)
     _same: dict[int, tuple[tuple[Expr, ...], _Assumed]] = field(default_factory=dict)
 
@@ -79,25 +68,9 @@ class Oracle:
     def _proves(self, claim: Expr, given: tuple[Expr, ...]) -> bool:
         if _limits_by_list(claim):
             return self.solver.decide(claim, given, "full", EFFORT_OF_A_LIMIT).proved
-        if _roundings(claim) <= 1:
-            effort = None if _is_sign(claim) else EFFORT_OF_AN_EASY_CLAIM
-            return self.solver.decide(claim, given, "related", effort).proved
-        easy = self.solver.decide(claim, given, "opaque", EFFORT_OF_AN_EASY_CLAIM)
-        if easy.answer != "unknown":
-            return easy.proved
-        if self._refuted_by_more(claim, given):
-            return False
-        return self.solver.decide(claim, given, "opaque").proved
-
-    def _refuted_by_more(self, claim: Expr, given: tuple[Expr, ...]) -> bool:
-        """Whether the claim is false in one of some samples drawn now."""
-        assumed = self._under(given)
-        if self.more is None or len(assumed.samples) >= ENOUGH:
-            return False
-        drawn = self.more.satisfying(given, AT_A_TIME)
-        assumed.samples = (*assumed.samples, *drawn)
-        assumed.refuted[claim] = not all(map(holding(claim, True), drawn))
-        return assumed.refuted[claim]
+        level: Level = "related" if _roundings(claim) <= 1 else "opaque"
+        effort = None if _is_sign(claim) else EFFORT_OF_AN_EASY_CLAIM
+        return self.solver.decide(claim, given, level, effort).proved
 
     def refutes(self, claim: Expr, given: tuple[Expr, ...]) -> bool:
         """Whether the claim is false in a sample that satisfies all assumptions."""
@@ -126,48 +99,6 @@ class Oracle:
                 samples = tuple(filter(satisfies, self._under(given.before).samples))
             found = self._assumed[given] = _Assumed(samples)
         return found
-
-
-@dataclass
-class Demand:
-    """Draws samples for assumptions that few of the others satisfy."""
-
-    modes: tuple[ModeProblem, ...]
-    drawer: ConfigurationDrawer
-    source: random.Random
-    impossible: set[Expr] = field(default_factory=set)
-
-    def satisfying(self, given: tuple[Expr, ...], count: int) -> tuple[Sample, ...]:
-        """Up to so many samples that satisfy all assumptions."""
-        mode = self._mode(given)
-        if mode is None:
-            return ()
-        live = {each.name for each in mode.live}
-        fixed = conjunction(*(each for each in given if not free_names(each) & live))
-        rest = tuple(each for each in given if free_names(each) & live)
-        return tuple(self._drawn(mode, fixed, rest, count))
-
-    def _drawn(
-        self, mode: ModeProblem, fixed: Expr, rest: tuple[Expr, ...], count: int
-    ) -> Iterator[Sample]:
-        for _ in range(count if fixed not in self.impossible else 0):
-            configuration = self.drawer.draw(fixed)
-            if configuration is None:
-                self.impossible.add(fixed)
-                return
-            batch = _batch(configuration, mode, rest, self.source)
-            if batch is not None:
-                yield batch.remembering()
-
-    def _mode(self, given: tuple[Expr, ...]) -> ModeProblem | None:
-        """A mode whose batches have all that the assumptions speak of."""
-        domain = self.drawer.domain
-        parameters = {each.name for each in domain.variables}
-        parameters |= {each.name for each in domain.definitions}
-        names = frozenset[str]().union(*map(free_names, given)) - parameters
-        fitting = [mode for mode in self.modes if names <= {each.name for each in mode.live}]
-        own = (mode for mode in fitting if mode.guard in given)
-        return next(own, next(iter(fitting), None))
 
 
 def _roundings(node: Expr) -> int:
@@ -228,8 +159,7 @@ class Oracles:
         if names not in self._made:
             modes = tuple(mode for runner in runners for mode in runner.modes)
             samples = tuple(_samples(self._drawer, modes, self._source))
-            more = Demand(modes, self._drawer, self._source)
-            self._made[names] = Oracle(self.solver, samples, more)
+            self._made[names] = Oracle(self.solver, samples)
         return self._made[names]
 
 
@@ -241,37 +171,4 @@ def _samples(
         for _ in range(SAMPLES_OF_A_MODE):
             sample = drawer.draw(mode.guard)
             if sample is not None:
-                yield _with_live(sample, mode, source).remembering()
-
-
-def _with_live(sample: Sample, mode: ModeProblem, source: random.Random) -> Sample:
-    """The sample with a batch of the mode; two in three keep to its couplings as well."""
-    batch = _batch(sample, mode, mode.where, source) if source.random() < 0.67 else None
-    return _drawn(sample, mode.live, source) if batch is None else batch
-
-
-def _batch(
-    sample: Sample, mode: ModeProblem, conditions: tuple[Expr, ...], source: random.Random
-) -> Sample | None:
-    """The sample with a batch that satisfies some conditions, if one is drawn."""
-    holds = [holding(condition, False) for condition in conditions]
-    for _ in range(TRIES):
-        drawn = _drawn(sample, mode.live, source)
-        if all(condition(drawn) for condition in holds):
-            return drawn
-    return None
-
-
-def _drawn(sample: Sample, live: Iterable[Live], source: random.Random) -> Sample:
-    values = dict(sample.values)
-    drawn = Sample(values)  # sees each value as soon as it is there
-    for each in live:
-        try:
-            low, high = evaluate(each.low, drawn), evaluate(each.high, drawn)
-        except EvaluationError:
-            continue  # the range has no value where its guard is false
-        if isinstance(low, int) and isinstance(high, int) and low <= high:
-            corner = source.random()
-            near = low if corner < 0.3 else high if corner < 0.6 else source.randint(low, high)
-            values[each.name] = near
-    return drawn
+                yield with_batch(sample, mode, source).remembering()

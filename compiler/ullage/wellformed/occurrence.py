@@ -8,9 +8,10 @@ from ullage.bound.problem import ModeProblem, Problem
 from ullage.bound.relations import relations_of
 from ullage.bound.sampling import ConfigurationDrawer
 from ullage.diagnostics.diagnostic import Collector
-from ullage.expr.tree import FALSE, Expr
+from ullage.expr.tree import FALSE, Expr, conjunction, free_names
 from ullage.place import Place
-from ullage.prove.oracle import SEED, Demand
+from ullage.prove.batches import batch_of
+from ullage.prove.oracle import SEED
 from ullage.prove.solver import Solver
 
 DRAWS = 2
@@ -47,7 +48,16 @@ def check_occurrence(problem: Problem, solver: Solver, collector: Collector) -> 
 
 def _is_drawn(mode: ModeProblem, conditions: tuple[Expr, ...], drawer: ConfigurationDrawer) -> bool:
     """Whether a batch that satisfies the conditions is drawn: sooner than z3 finds one."""
-    return bool(Demand((mode,), drawer, drawer.source).satisfying(conditions, DRAWS))
+    live = {each.name for each in mode.live}
+    fixed = conjunction(*(each for each in conditions if not free_names(each) & live))
+    rest = tuple(each for each in conditions if free_names(each) & live)
+    for _ in range(DRAWS):
+        configuration = drawer.draw(fixed)
+        if configuration is None:
+            return False
+        if batch_of(configuration, mode, rest, drawer.source) is not None:
+            return True
+    return False
 
 
 def _contradict(solver: Solver, conditions: tuple[Expr, ...]) -> bool:
