@@ -97,6 +97,10 @@ def explain(
         str, typer.Argument(metavar="NAME", help="RUNNER.AXIS, RUNNER.SLOT or a wrapper.")
     ],
     config: Annotated[Path | None, typer.Option("--config", help=CONFIG_HELP)] = None,
+    mode: Annotated[
+        list[str] | None,
+        typer.Option("--mode", metavar="MODE", help="Only this mode or family; may be repeated."),
+    ] = None,
     output: Output = Format.TEXT,
     as_json: AsJson = False,
 ) -> None:
@@ -104,7 +108,7 @@ def explain(
     from ullage.commands import explain as command
 
     chosen = _format(output, as_json)
-    _finish(lambda: command.run(specs, name, config, chosen), chosen)
+    _finish(lambda: command.run(specs, name, config, mode or [], chosen), chosen)
 
 
 @app.command(short_help="The buffers of one configuration, in bytes.")

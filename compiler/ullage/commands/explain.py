@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from ullage.analyse import analyse
@@ -22,8 +23,13 @@ from ullage.commands.terminal import Page, result_console
 from ullage.memory import memory_of
 
 
-def run(specs: Path, name: str, configuration: Path | None, output: Format) -> Exit:
-    """Show one axis, slot or wrapper; with a configuration, in numbers too."""
+def run(
+    specs: Path, name: str, configuration: Path | None, modes: Sequence[str], output: Format
+) -> Exit:
+    """Show one axis, slot or wrapper; with a configuration, in numbers too.
+
+    `modes`: the modes and families of which an axis is shown only; none for all.
+    """
     settings = None
     if configuration is not None:  # before the long part, so that its errors come at once
         settings = read_settings(specs, configuration)
@@ -31,7 +37,7 @@ def run(specs: Path, name: str, configuration: Path | None, output: Format) -> E
         analysis = analyse(specs, report, memory=memory_of(os.environ))
     if settings is not None:
         require_accepted(settings, analysis)
-    subject = subject_of(analysis, name)
+    subject = subject_of(analysis, name, modes)
     if output is Format.JSON:
         write_json(_document(analysis, subject, settings))
         return Exit.OK

@@ -19,11 +19,7 @@ def document(analysis: Analysis, subject: TargetSubject, settings: Settings | No
     runner, target = subject.runner, subject.target
     capacity = analysis.capacities.of(runner.name, target)
     proof = analysis.certificate.of(runner.name, target)
-    modes: list[Json] = [
-        _mode_record(mode, target, capacity, settings)
-        for mode in runner.modes
-        if target in mode.extents
-    ]
+    modes: list[Json] = [_mode_record(mode, target, capacity, settings) for mode in subject.modes]
     return {
         "runner": runner.name,
         "target": target,

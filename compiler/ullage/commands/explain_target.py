@@ -20,7 +20,7 @@ from ullage.expr.tree import TRUE, Expr, free_names
 
 
 def show(analysis: Analysis, subject: TargetSubject, settings: Settings | None, page: Page) -> None:
-    """The capacity, then every mode that it is the maximum of, then the names it uses.
+    """The capacity, then the modes that it is the maximum of, then the names it uses.
 
     With a configuration, what does not occur in it is left out.
     """
@@ -53,9 +53,8 @@ class _Explanation:
             self.page.line((f"here there is no {runner.name}: {why}", "bold"))
             return
         self._capacity()
-        modes = [each for each in runner.modes if self.subject.target in each.extents]
-        absent = [each.name for each in modes if not self._occurs(each)]
-        for mode in modes:
+        absent = [each.name for each in self.subject.modes if not self._occurs(each)]
+        for mode in self.subject.modes:
             if self._occurs(mode):
                 self.page.line()
                 _Mode(self, mode).show()

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from ullage.analysis import Analysis
-from ullage.bound.problem import RunnerProblem
+from ullage.bound.problem import ModeProblem, RunnerProblem
 from ullage.commands.reporting import UsageError
 from ullage.diagnostics.diagnostic import did_you_mean
 from ullage.plan.model import PlannedRunner, PlannedSlot
+from ullage.spec.steps import modes_named
 from ullage.spec.wrappers import Wrapper
 
 
 @dataclass(frozen=True, slots=True)
 class TargetSubject:
-    """An axis, or a dimension of a slot that has a capacity of its own."""
+    """An axis, or a dimension of a slot that has a capacity of its own, in modes to be shown."""
 
     runner: RunnerProblem
     target: str
+    modes: tuple[ModeProblem, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +41,35 @@ class WrapperSubject:
 Subject = TargetSubject | SlotSubject | WrapperSubject
 
 
-def subject_of(analysis: Analysis, text: str) -> Subject:
-    """The axis, slot or wrapper that `text` names. Raises UsageError with what would be a name."""
+def subject_of(analysis: Analysis, text: str, modes: Sequence[str] = ()) -> Subject:
+    """The axis, slot or wrapper that `text` names. Raises UsageError with what would be a name.
+
+    `modes`: names of modes and families, of which an axis is shown only; none for all.
+    """
+    subject = _named(analysis, text)
+    if isinstance(subject, TargetSubject):
+        return replace(subject, modes=_modes(analysis, subject, modes))
+    if modes:
+        raise UsageError(f"'{text}' is the maximum of no modes, so that --mode says nothing of it")
+    return subject
+
+
+def _modes(
+    analysis: Analysis, subject: TargetSubject, names: Sequence[str]
+) -> tuple[ModeProblem, ...]:
+    written = analysis.resolved.spec.modes
+    own = {mode.name for mode in subject.modes}
+    for name in names:
+        if not own.intersection(mode.name for mode in modes_named(written, (name,))):
+            families = {family for each in written if each.name in own for family in each.families}
+            known = (*(mode.name for mode in subject.modes), *sorted(families - own))
+            what = f"{subject.runner.name}.{subject.target} has no mode or family '{name}'"
+            raise UsageError(_unknown(what, name, known))
+    chosen = {mode.name for mode in modes_named(written, tuple(names))}
+    return tuple(mode for mode in subject.modes if mode.name in chosen)
+
+
+def _named(analysis: Analysis, text: str) -> Subject:
     runner_name, dot, name = text.partition(".")
     wrappers = {wrapper.name: wrapper for wrapper in analysis.resolved.spec.wrappers}
     if text in wrappers:
@@ -55,7 +84,9 @@ def subject_of(analysis: Analysis, text: str) -> Subject:
         )
     runner = _runner(analysis, runner_name)
     if name in runner.targets:
-        return TargetSubject(runner, name)
+        return TargetSubject(
+            runner, name, tuple(mode for mode in runner.modes if name in mode.extents)
+        )
     planned = next(each for each in analysis.plan.runners if each.name == runner.name)
     slots = {slot.name: slot for slot in planned.slots}
     if name not in slots:

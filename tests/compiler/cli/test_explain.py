@@ -53,6 +53,33 @@ def test_modes_that_the_configuration_lacks_are_named_only(ullage: Run) -> None:
     ]
 
 
+def test_of_a_capacity_only_the_modes_that_are_asked_for_are_shown(tank: Path, ullage: Run) -> None:
+    arguments = ("explain", "tank", "eager_target.tokens", "--mode")
+    shown = ullage(*arguments, "extend").out
+    assert "capacity" in shown
+    assert "\nmode extend" in shown
+    assert "\nmode decode" not in shown
+    both = ullage(*arguments, "extend", "--mode", "decode", "--json").out
+    assert [each["mode"] for each in json.loads(both)["modes"]] == ["decode", "extend"]
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "message"),
+    [
+        ("eager_target.tokens", "extnd", "has no mode or family 'extnd'; did you mean 'extend'?"),
+        ("eager_target.tokens", "x", "has no mode or family 'x'; there are decode, extend"),
+        ("eager_target.positions", "extend", "is the maximum of no modes"),
+    ],
+)
+def test_a_mode_that_a_subject_does_not_have_is_wrong_usage(
+    name: str, mode: str, message: str, tank: Path, ullage: Run
+) -> None:
+    ran = ullage("explain", "tank", name, "--mode", mode)
+    assert ran.code == 2
+    assert message in ran.err
+    assert ran.out == ""
+
+
 def test_a_transform_that_changes_nothing_repeats_no_formula(ullage: Run) -> None:
     changed = "    tokens: align_up(tokens, tp_size)"
     write_tank(Path(), {"transforms.yaml": (changed, "    tokens: max(tokens, 0)")})
