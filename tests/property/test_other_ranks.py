@@ -51,6 +51,27 @@ SPECS: dict[str, Files] = {
         ),
         ranks="dp",
     ),
+    "a sum is taken of what was made a maximum": small(
+        two_axes("rows", "late"),
+        IDLE,
+        parameters=TWO,
+        transforms=(
+            ROWS,
+            "late: {collective: {op: all_gather, group: dp}, tokens: 'sum_ranks(requests)'}",
+        ),
+        ranks="dp",
+    ),
+    "a sum is taken of what falls with a maximum": small(
+        two_axes("rows", "late"),
+        IDLE,
+        parameters=TWO,
+        transforms=(
+            ROWS,
+            "late: {collective: {op: all_gather, group: dp},"
+            " tokens: 'sum_ranks(max(6 - requests, 0))'}",
+        ),
+        ranks="dp",
+    ),
     "less is more, and nobody need be in the other mode": small(
         mode_text(
             live={"n": "1; 3"}, requests="1", tokens="n", pipeline=["sync"], peers=["extend"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from ullage.bound.declared import Counts, Declared
-from ullage.bound.dependences import Dependences
+from ullage.bound.dependences import Dependences, in_order
 from ullage.bound.polarity import Polarity
 from ullage.bound.problem import Coupling, Live, Share, Stage
 from ullage.bound.ranks import (
@@ -100,12 +100,13 @@ class Composer:
 
     @property
     def all_live(self) -> tuple[Live, ...]:
-        """All live variables; totals over requests stand between what they total and bound."""
+        """All live variables, each behind what bounds it; totals over requests come early."""
         totals = tuple(each for totals in self.totals.values() for each in totals.live)
         names = {each.name for each in totals}
         bounded = tuple(each for each in self.live if free_names(each.high) & names)
         free = (each for each in self.live if each not in bounded)
-        return (*free, *totals, *bounded, *self.brought_live)
+        every = (*free, *totals, *bounded, *self.brought_live)
+        return in_order(replace(each, high=self.written_out(each.high)) for each in every)
 
     @property
     def all_couplings(self) -> tuple[Coupling, ...]:
@@ -295,8 +296,7 @@ class Composer:
         count = self.resolved.spec.rank_count
         if count is None:
             return Integer(0)
-        rest = Binary("-", self.rewrite(count), Integer(1))
-        high = fold(Binary("*", rest, largest))
+        high = fold(Binary("*", Binary("-", self.rewrite(count), Integer(1)), largest))
         name = f"others({spell(largest)})"
         if all(each.name != name for each in self.live):
             label = "what the other ranks bring together"
@@ -382,7 +382,7 @@ class Composer:
 
         Then ranks that are absent, which can only lower it, leave the largest extents as they are.
         """
-        needed = [*nodes, *self.maxima.values(), *self.marks.values()]
+        needed = [*nodes, *self.maxima.values(), *self.marks.values(), *(e.high for e in self.live)]
         lows = {**self.lows, **{each.name: each.low for each in self.all_live}}
         polarity = Polarity(self.maxima.keys(), Counts(lows))
         return all(polarity.rises(node) for node in needed)

@@ -1,11 +1,13 @@
-"""On which ranks' batches an expression over maxima over ranks depends."""
+"""What rests on what: expressions on the ranks' batches, and live variables on one another."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ullage.expr.tree import Conditional, Expr, Name, children
+from ullage.bound.problem import Live
+from ullage.expr.tree import Conditional, Expr, Name, children, free_names
+from ullage.spec.order import dependency_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +58,10 @@ class Dependences:
             return frozenset((mark,)) if way else way
         same_group = all(self.groups[each] == self.groups[mark] for each in held)
         return way if held == way and same_group else way | {mark}
+
+
+def in_order(live: Iterable[Live]) -> tuple[Live, ...]:
+    """The live variables, each behind those that its upper end names, otherwise as given."""
+    named = {each.name: each for each in live}
+    ordered, _ = dependency_order({name: free_names(e.high) for name, e in named.items()})
+    return tuple(named[name] for name in ordered)

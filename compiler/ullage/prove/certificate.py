@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ullage.bound.capacities import Candidate, Capacity
@@ -22,13 +22,14 @@ from ullage.expr.tree import (
     Name,
     disjunction,
     free_names,
+    negation,
     substitute,
 )
 from ullage.prove.checker import Checker, Flaw
 from ullage.prove.eligibility import is_eligible
 from ullage.prove.names import with_labels
 from ullage.prove.proof import Proof
-from ullage.prove.solver import Solver
+from ullage.prove.solver import Solver, Verdict
 
 
 def certify(runner: RunnerProblem, capacity: Capacity, solver: Solver) -> Proof:
@@ -48,10 +49,11 @@ class _Certifier:
         checker = Checker(self.solver)
         eligible = all([is_eligible(checker, mode) for mode in self.runner.modes])
         sound = all([self._sound(checker, mode) for mode in self._modes()]) and eligible
-        tight = all([self._tight(checker, each) for each in self.capacity.binding])
+        batches = [each for each in self.capacity.binding if self._is_batch(checker, each)]
+        tight = len(batches) == len(self.capacity.binding)
+        tight = all([self._is_reached(checker, each) for each in batches]) and tight
+        verdict = self._occurring(batches)
         tight = self._attained(checker) and tight and eligible
-        somewhere = disjunction(*(each.condition for each in self.capacity.candidates))
-        verdict = self.solver.decide(somewhere, (self.runner.guard,))
         is_open = any(c.chooses and not c.bounds for mode in self._modes() for c in mode.couplings)
         live = tuple(each for mode in self.runner.modes for each in mode.live)
         return Proof(
@@ -65,6 +67,20 @@ class _Certifier:
             tuple(with_labels(str(flaw), live) for flaw in checker.flaws),
             self.runner.slack.get(self.capacity.target),
         )
+
+    def _occurring(self, batches: list[Candidate]) -> Verdict:
+        """Whether each configuration has one of the batches, or one no larger."""
+        verdict = self._somewhere(batches)
+        rest = [each for each in self.capacity.candidates if not each.binding]
+        if verdict.proved or not rest:
+            return verdict
+        apart = Checker(self.solver)  # what nobody claims to be attained has no flaws
+        return self._somewhere([*batches, *(each for each in rest if self._is_batch(apart, each))])
+
+    def _somewhere(self, candidates: Sequence[Candidate]) -> Verdict:
+        """Whether one of the candidates can occur, wherever the runner exists."""
+        somewhere = disjunction(*(each.condition for each in candidates))
+        return self.solver.decide(somewhere, (self.runner.guard,))
 
     def _configuration(self, model: Mapping[str, int] | None) -> Mapping[str, int] | None:
         """The parameters of a model, without what the solver has besides them."""
@@ -89,17 +105,28 @@ class _Certifier:
         return step is not None and checker.holds(step, claim, given)
 
     def _attained(self, checker: Checker) -> bool:
-        """formula <= the largest binding candidate, zero where none can occur."""
+        """formula <= the largest binding candidate, and zero where none can occur."""
+        binding = self.capacity.binding
         parts = tuple(
-            fold(Conditional(each.condition, each.formula, Integer(0)))
-            for each in self.capacity.binding
+            fold(Conditional(each.condition, each.formula, Integer(0))) for each in binding
         )
         largest = fold(parts[0] if len(parts) == 1 else Call("max", parts)) if parts else Integer(0)
         claim = (self.capacity.formula, largest)
-        return checker.holds(self.capacity.attained, claim, (self.runner.guard,))
+        return checker.holds(
+            self.capacity.attained, claim, (self.runner.guard,)
+        ) and self._is_a_count(checker)
 
-    def _tight(self, checker: Checker, candidate: Candidate) -> bool:
-        """The witness is a legal batch wherever the condition holds, and reaches the formula."""
+    def _is_a_count(self, checker: Checker) -> bool:
+        """0 <= formula where no binding candidate occurs; elsewhere no less than an extent."""
+        nobody = negation(disjunction(*(each.condition for each in self.capacity.binding)))
+        formula = self.capacity.formula
+        step = Step("leaf", Integer(0), formula)
+        return nobody == FALSE or checker.holds(
+            step, (Integer(0), formula), (self.runner.guard, nobody)
+        )
+
+    def _is_batch(self, checker: Checker, candidate: Candidate) -> bool:
+        """Whether the witness is a legal batch wherever the condition holds."""
         mode = self._mode(candidate.mode)
         given = (self.runner.guard, candidate.condition)
         witness = dict(candidate.witness)
@@ -123,8 +150,14 @@ class _Certifier:
         if not results[-1]:
             step = Step("leaf", candidate.formula, candidate.formula)
             checker.flaws.append(Flaw(step, "no lengths are known that have these totals"))
-        reached = mode.attained(self.capacity.target, witness, candidate.others)
-        return all(results) and checker.holds(candidate.tight, (candidate.formula, reached), given)
+        return all(results)
+
+    def _is_reached(self, checker: Checker, candidate: Candidate) -> bool:
+        """The witness reaches the formula wherever the condition holds."""
+        mode = self._mode(candidate.mode)
+        reached = mode.attained(self.capacity.target, candidate.witness, candidate.others)
+        given = (self.runner.guard, candidate.condition)
+        return checker.holds(candidate.tight, (candidate.formula, reached), given)
 
     def _realisable(
         self,

@@ -12,7 +12,8 @@ class Proof:
     """What was proved of one capacity, by how many obligations; `flaws` say what was not.
 
     `everywhere`: each legal configuration of the runner has a mode, hence a batch that attains
-    the capacity; otherwise `nowhere` is a configuration without any, where the capacity is zero.
+    the capacity; otherwise `nowhere` is a configuration of which none is known. A tight capacity is
+    zero where nothing occurs.
     `slack` is the author's reason why the capacity need not be tight.
     """
 

@@ -12,6 +12,7 @@ from support.bounds import Derived, certified, derived, read
 from support.proofs import altered, leaf
 from support.small_specs import mode_text, small
 from ullage.bound.capacities import Candidate, Capacity
+from ullage.expr.spell import spell
 from ullage.expr.tree import FALSE, TRUE, Binary, Expr, Integer, Name
 from ullage.prove.proof import Proof
 
@@ -227,6 +228,42 @@ def test_a_capacity_that_nothing_needs_says_where(tmp_path: Path) -> None:
     assert not proof.everywhere
     assert proof.nowhere is not None
     assert proof.nowhere["on"] == 0
+
+
+@pytest.fixture(scope="module")
+def sometimes(tmp_path_factory: pytest.TempPathFactory) -> Derived:
+    """A mode that not every configuration has."""
+    files = small(
+        mode_text(when="on", live={"requests": "1; cap"}, requests="requests", tokens="requests"),
+        parameters=PARAMETERS,
+    )
+    return derived(tmp_path_factory.mktemp("spec"), files)
+
+
+@pytest.mark.parametrize(
+    ("formula", "is_tight"), [("cap if on else 0", True), ("cap if on else -1", False)]
+)
+def test_a_capacity_is_not_negative_where_nothing_needs_it(
+    formula: str, is_tight: bool, sometimes: Derived
+) -> None:
+    tokens = sometimes.capacities.of("eager_target", "tokens")
+    (mode,) = sometimes.problem.runners[0].modes
+    other = replace(
+        tokens,
+        formula=read(formula),
+        sound={mode.name: leaf(spell(mode.extents["tokens"]), formula)},
+        attained=leaf(formula, "cap if on else 0"),
+    )
+    assert proof_of(sometimes, other).tight is is_tight
+
+
+@pytest.mark.parametrize("binding", [True, False])
+def test_a_batch_that_is_not_legal_is_none(binding: bool, sometimes: Derived) -> None:
+    """Whatever condition a candidate claims: where its mode does not occur, it has no batch."""
+    tokens = sometimes.capacities.of("eager_target", "tokens")
+    everywhere = replace(tokens.candidates[0], condition=TRUE, binding=binding)
+    proof = proof_of(sometimes, with_first(tokens, everywhere))
+    assert not proof.everywhere
 
 
 def test_unproven_capacities_are_listed(found: Derived, tokens: Capacity) -> None:
