@@ -82,6 +82,10 @@ def settle(
             progress(f"bounding and proving {runner.name}.{target}")
             own = Collector(collector.sources)
             capacity = derive(runner, target, oracle, own, common)
+            if own.has_errors:  # it may be for want of effort
+                patient = replace(oracle, patient=True)
+                own = Collector(collector.sources)
+                capacity = derive(runner, target, patient, own)
             proof = None if capacity is None else certify(runner, capacity, apart.solver)
             found[target] = _One(runner.name, target, capacity, proof, own.diagnostics)
         apart.solver.forget()

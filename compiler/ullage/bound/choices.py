@@ -79,7 +79,7 @@ class ChoiceRules(UnroundingRules):
 
     def _by_choice(self, left: Expr, right: Expr) -> Step | None:
         """The choices inside, made where they are decided, else by the cases of one."""
-        conditions = tuple(dict.fromkeys((*_conditions(left), *_conditions(right))))
+        conditions = tuple(dict.fromkeys((*conditions_of(left), *conditions_of(right))))
         for condition in conditions:
             holds = self._decided(condition)
             if holds is not None:
@@ -116,7 +116,7 @@ class ChoiceRules(UnroundingRules):
 
     def _with_arms(self, left: Expr, right: Expr, condition: Expr, holds: bool) -> Step | None:
         """A proof for the sides with what a decided condition chooses."""
-        arms = (_made(left, condition, holds), _made(right, condition, holds))
+        arms = (with_choice_made(left, condition, holds), with_choice_made(right, condition, holds))
         steps: list[Step] = []
         for first, last in ((left, arms[0]), (arms[1], right)):
             step = self.at_most(first, last)
@@ -130,20 +130,22 @@ class ChoiceRules(UnroundingRules):
         return Step("chain", left, right, tuple(each for each in chain if each.rule != "same"))
 
 
-def _conditions(node: Expr) -> Iterator[Expr]:
+def conditions_of(node: Expr) -> Iterator[Expr]:
     """The conditions of choices, outside of lists."""
     if isinstance(node, Conditional):
         yield node.condition
     if not isinstance(node, Comprehension):
         for part in children(node):
-            yield from _conditions(part)
+            yield from conditions_of(part)
 
 
-def _made(node: Expr, condition: Expr, holds: bool) -> Expr:
+def with_choice_made(node: Expr, condition: Expr, holds: bool) -> Expr:
     """The expression where a condition holds, or does not."""
     if isinstance(node, Conditional) and node.condition == condition:
-        return _made(node.then if holds else node.otherwise, condition, holds)
+        return with_choice_made(node.then if holds else node.otherwise, condition, holds)
     if isinstance(node, Comprehension):
         return node
     parts = children(node)
-    return rebuild(node, tuple(_made(part, condition, holds) for part in parts)) if parts else node
+    if not parts:
+        return node
+    return rebuild(node, tuple(with_choice_made(part, condition, holds) for part in parts))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from ullage.bound.canonical import canonical, distribute
 from ullage.bound.capacities import Elimination
+from ullage.bound.choices import conditions_of, with_choice_made
 from ullage.bound.loosen import loosened
 from ullage.bound.problem import Live, ModeProblem
 from ullage.bound.relations import (
@@ -196,7 +197,8 @@ class Eliminator:
         step = search.prove(extent, substitute(extent, ends)) if len(ends) > 1 else None
         if step is None:
             return None
-        steps = [step, *self._tidied(step.right, fold(step.right), search)]
+        plain = self._with_choices_made(fold(step.right), extent, search)
+        steps = [step, *self._tidied(step.right, plain, search)]
         current = extent
         eliminations: list[Elimination] = []
         for each in run:
@@ -206,6 +208,16 @@ class Eliminator:
             eliminations.append(Elimination(name, value, current))
         eliminations[-1] = replace(eliminations[-1], extent=steps[-1].right)
         return _Found(tuple(eliminations), tuple(steps))
+
+    def _with_choices_made(self, node: Expr, before: Expr, search: Search) -> Expr:
+        """The expression without choices that were open before, and are made at the upper ends."""
+        known = set(conditions_of(before))
+        for condition in dict.fromkeys(conditions_of(node)):
+            if condition not in known:
+                for holds, opposite in ((True, negation(condition)), (False, condition)):
+                    if search.is_impossible(opposite):
+                        node = with_choice_made(node, condition, holds)
+        return fold(node)
 
     def _one_by_one(self, run: list[_Range], extent: Expr, search: Search) -> _Found:
         """Each variable of a run at the end at which the extent is largest."""

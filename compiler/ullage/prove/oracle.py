@@ -51,12 +51,16 @@ class _Assumed:
 
 @dataclass
 class Oracle:
-    """Whether a claim holds under assumptions, as far as samples and z3 can tell."""
+    """Whether a claim holds under assumptions, as far as samples and z3 can tell.
+
+    A `patient` one spends what the solver spends at most on every claim.
+    """
 
     solver: Solver
     samples: tuple[Sample, ...]
-    _assumed: dict[tuple[Expr, ...], _Assumed] = field(default_factory=dict)
-    _same: dict[int, tuple[tuple[Expr, ...], _Assumed]] = field(default_factory=dict)
+    patient: bool = False
+    _assumed: dict[tuple[Expr, ...], _Assumed] = field(default_factory=dict, init=False)
+    _same: dict[int, tuple[tuple[Expr, ...], _Assumed]] = field(default_factory=dict, init=False)
 
     def __call__(self, claim: Expr, given: tuple[Expr, ...]) -> bool:
         known = self._under(given).known
@@ -69,7 +73,7 @@ class Oracle:
         if _limits_by_list(claim):
             return self.solver.decide(claim, given, "full", EFFORT_OF_A_LIMIT).proved
         level: Level = "related" if _roundings(claim) <= 1 else "opaque"
-        effort = None if _is_sign(claim) else EFFORT_OF_AN_EASY_CLAIM
+        effort = None if self.patient or _is_sign(claim) else EFFORT_OF_AN_EASY_CLAIM
         return self.solver.decide(claim, given, level, effort).proved
 
     def refutes(self, claim: Expr, given: tuple[Expr, ...]) -> bool:

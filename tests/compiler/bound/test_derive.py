@@ -41,3 +41,25 @@ def test_a_branch_that_another_covers_goes_before_operands_of_the_other(tmp_path
     assert spell(tokens.formula) == "max(2 * blocks, limit * width + limit)"
     assert [each.mode for each in tokens.binding] == ["capture"]
     assert all(proof.tight and proof.sound for proof in found.certificate.proofs)
+
+
+def test_what_would_be_refused_for_want_of_effort_is_looked_at_with_all_of_it(
+    tmp_path: Path,
+) -> None:
+    """That this grows with rows takes z3 more steps than one claim among many is given."""
+    found = derived(
+        tmp_path,
+        small(
+            mode_text(
+                live={"rows": "1; cap"}, requests="rows", tokens="rows * width - rows // step"
+            ),
+            parameters=(
+                "cap: {type: int, range: [1, 8]}",
+                "width: {type: int, range: [1, 9]}",
+                "step: {type: int, range: [1, 9]}",
+            ),
+            slots=("keys: {shape: [tokens], dtype: int64, source: batch.keys}",),
+        ),
+    )
+    tokens = found.capacities.of("eager_target", "tokens")
+    assert spell(tokens.formula) == "cap * width - cap // step"

@@ -183,6 +183,12 @@ def test_variables_of_which_none_bounds_another_go_in_one_step() -> None:
     ]
 
 
+def test_a_choice_that_the_upper_ends_make_is_not_left_open() -> None:
+    wanted = mode(*ROWS_AND_TOKENS, x="rows + toks if toks >= rows - cap else rows")
+    (peak,) = peaks(wanted)
+    assert spell(peak.formula) == "cap + pool"
+
+
 @pytest.mark.parametrize(
     "extent", ["rows % step", "rows * (5 - rows)", "cap - rows + 3 * (rows // 2)"]
 )
