@@ -9,7 +9,6 @@ from ullage.analysis import Analysis, Derived
 from ullage.diagnostics.diagnostic import Collector
 from ullage.memory import NOTHING, Memory
 from ullage.processes import at_once
-from ullage.read import understood
 from ullage.spec.check import ResolvedSpec
 from ullage.text.texts import TextSet, collect_texts
 
@@ -47,7 +46,13 @@ def _read(
     texts: TextSet, collector: Collector, meanwhile: Callable[[], None] | None
 ) -> ResolvedSpec:
     """The spec, read by another process if there is something to do `meanwhile`."""
-    (resolved,) = at_once(lambda each: understood(each, collector), [texts], meanwhile)
+
+    def understood(each: TextSet) -> ResolvedSpec:
+        from ullage import read  # with all that reads YAML, which the other process imports
+
+        return read.understood(each, collector)
+
+    (resolved,) = at_once(understood, [texts], meanwhile)
     return resolved
 
 

@@ -213,10 +213,12 @@ class Eliminator:
         """The expression without choices that were open before, and are made at the upper ends."""
         known = set(conditions_of(before))
         for condition in dict.fromkeys(conditions_of(node)):
-            if condition not in known:
-                for holds, opposite in ((True, negation(condition)), (False, condition)):
-                    if search.is_impossible(opposite):
-                        node = with_choice_made(node, condition, holds)
+            if condition in known:
+                continue
+            if search.is_impossible(negation(condition)):
+                node = with_choice_made(node, condition, True)
+            elif search.is_impossible(condition):
+                node = with_choice_made(node, condition, False)
         return fold(node)
 
     def _one_by_one(self, run: list[_Range], extent: Expr, search: Search) -> _Found:

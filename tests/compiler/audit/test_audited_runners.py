@@ -57,6 +57,9 @@ SIZES: tuple[tuple[str, str, Mapping[str, Plain], int], ...] = (
 )
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def analysis() -> Analysis:
     return analyse(ROOT / "specs" / "sglang_audited")

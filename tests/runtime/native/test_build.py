@@ -63,6 +63,7 @@ def test_many_builders_at_once_build_once(tmp_path: Path) -> None:
     assert found.pop().read_text() == "whole library"
 
 
+@pytest.mark.slow
 def test_a_build_that_was_killed_leaves_nothing_that_others_take(tmp_path: Path) -> None:
     workshop = Workshop.of(tmp_path, seconds=2.0)
     builder = start_building(workshop)
