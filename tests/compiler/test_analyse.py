@@ -20,6 +20,7 @@ def _two_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "_can_fork", lambda: True)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_two_processes")
 def test_a_spec_is_the_same_from_another_process() -> None:
     meanwhile: list[str] = []

@@ -101,6 +101,7 @@ def test_too_few_requests_are_refused(count: str, capsys: pytest.CaptureFixture[
     assert "whole number of at least 8" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", ["torch", "transformers", "ullage_demo"])
 def test_a_missing_extra_is_named(missing: str) -> None:
     program = (

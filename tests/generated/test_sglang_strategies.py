@@ -55,6 +55,7 @@ def test_a_fixed_argument_stays_however_it_is_spelled(data: st.DataObject, name:
     assert (config.max_total_tokens_target, config.max_running_requests) == (71, 5)
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_fixed_arguments_stay(data: st.DataObject) -> None:
     fixed = {"speculative_algorithm": "eagle", "max_running_requests": 7, "tp_size": 4}

@@ -152,6 +152,7 @@ SPECS: dict[str, tuple[Files, str, bool]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPECS)
 def test_both_ways_count_and_what_is_tight_is_attained(name: str, tmp_path: Path) -> None:
     files, formula, tight = SPECS[name]

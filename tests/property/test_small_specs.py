@@ -74,6 +74,7 @@ def test_most_random_specs_are_derived(outcomes: list[Outcome]) -> None:
     assert share >= LEAST_SHARE, [(each.seed, each.codes) for each in outcomes if each.codes]
 
 
+@pytest.mark.slow
 def test_a_refusal_says_that_no_maximum_or_proof_is_known(outcomes: list[Outcome]) -> None:
     said = {code for each in outcomes for code in each.codes}
     assert said <= {"U402", "U503"}

@@ -75,6 +75,7 @@ print(*sys.modules, file=sys.stderr)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("some")
 def test_the_second_answers_are_the_first_without_a_solver(ullage: Run) -> None:
     first = [ullage(*arguments(command)) for command in COMMANDS]
@@ -87,6 +88,7 @@ def test_the_second_answers_are_the_first_without_a_solver(ullage: Run) -> None:
     assert set(SOLVER) & set(done.stderr.split()) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("some")
 def test_one_command_has_from_another_what_both_need(ullage: Run, proved: list[str]) -> None:
     ullage("check", "tank")

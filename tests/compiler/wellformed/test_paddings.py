@@ -103,6 +103,7 @@ def lost(resolved: ResolvedSpec) -> Lost:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [100, 102, 104, 105, 112, 114, 118, 128, 135, 141, 244, 258])
 def test_what_ranks_decide_together_is_refused_exactly_where_a_round_loses_rows(
     seed: int, tmp_path: Path
