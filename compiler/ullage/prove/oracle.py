@@ -53,7 +53,7 @@ class _Assumed:
 class Oracle:
     """Whether a claim holds under assumptions, as far as samples and z3 can tell.
 
-    A `patient` one spends what the solver spends at most on every claim.
+    A `patient` one lets the solver spend all that it may, but on limits by lists.
     """
 
     solver: Solver
