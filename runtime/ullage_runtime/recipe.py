@@ -98,18 +98,14 @@ class Recipe(Generic[BatchT, LiveT, ExtentsT]):
         write = self._writer.prepare(shaped, sources, writes=writes)
         return None if write is None else LoadPlan(self, live.mode, extents, shaped, write)
 
-    def batch(
-        self, mode: object, extents: Rows, views: Iterable[Sequence[Tensor]] | None = None
-    ) -> BatchT:
+    def batch(self, mode: object, extents: Rows, views: Iterable[Sequence[Tensor]]) -> BatchT:
         """What loading batches of these extents returns; what is carried is missing in it.
 
-        `views`: for each group those of its slots, in the order of `fields`; without them they
-        are missing too.
+        `views`: for each group those of its slots, in the order of `fields`.
         """
         # As attributes: the constructor of a batch takes longer than all the rest.
         given: dict[str, Any] = {"mode": mode, "live": extents.rows, "padded": extents.padded}
-        if views is not None:
-            given.update(zip(self.fields, chain.from_iterable(views), strict=True))
+        given.update(zip(self.fields, chain.from_iterable(views), strict=True))
         return holding(self._class, given)
 
 

@@ -28,11 +28,17 @@ class Mode(Enum):
     STEP = "step"
 
 
+class Padded(NamedTuple):
+    """What every slot is padded to."""
+
+    rows: int = 4
+
+
 class Extents(NamedTuple):
-    """Live rows of `lengths` and of `width`; every slot is padded to four."""
+    """Live rows of `lengths` and of `width`, and the padded ones."""
 
     rows: tuple[int, int]
-    padded: int = 4
+    padded: Padded = Padded()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +70,7 @@ class Loaded:
 
     mode: Mode
     live: tuple[int, int]
-    padded: int
+    padded: Padded
     narrow: Tensor | None = None
     lengths: Tensor | None = None
     w: Tensor | None = None
@@ -72,7 +78,7 @@ class Loaded:
 
     @property
     def rows(self) -> int:
-        return self.padded
+        return self.padded.rows
 
 
 class Runner:
@@ -105,11 +111,11 @@ class Runner:
 
         return SlotTable(
             SlotGroup(
-                lambda extents: ((extents.rows[0],), (extents.padded,)),
+                lambda extents: ((extents.rows[0],), (extents.padded.rows,)),
                 *(slot(name) for name in loads if name != "w"),
             ),
             SlotGroup(
-                lambda extents: ((extents.rows[1],), (extents.padded,)),
+                lambda extents: ((extents.rows[1],), (extents.padded.rows,)),
                 *(slot(name) for name in loads if name == "w"),
             ),
         )

@@ -77,7 +77,7 @@ class Naming:
 
     `sources`: the attribute that a field of the live batch is read from. One with a dot is of what
     an attribute holds; its slot is read where it lies, and no attribute stands for it.
-    `fields`: the attribute that a field of the loaded batch stands for, such as padded rows.
+    `fields`: the attribute that a slot stands for, or an axis, by its padded rows.
     """
 
     sources: Mapping[str, str]
@@ -132,11 +132,11 @@ class KnownSources(Generic[BatchT, LiveT]):
         self.sources_of = values_of(sources, lenient=any("." in path for path in sources))
         self.absent_of = values_of(absent, lenient=any("." in path for path in absent))
         self.missing = (None,) * len(absent)
-        others = {field: attribute for attribute, field in views.items()}
-        self._is_exposed = tuple(field in others for field in recipe.fields)
-        self._attributes = tuple(others.pop(field) for field in recipe.fields if field in others)
-        self._others = tuple(others.values())
-        self._others_of = values_of(tuple(others))
+        axes = {field: attribute for attribute, field in views.items()}
+        self._is_exposed = tuple(field in axes for field in recipe.fields)
+        self._attributes = tuple(axes.pop(field) for field in recipe.fields if field in axes)
+        self._axes = tuple(axes.values())
+        self._rows_of = values_of(tuple(axes))
 
     def is_for(self, batch: BatchT) -> bool:
         """Whether it loads batches of shapes that were not seen before, and one like this."""
@@ -146,9 +146,7 @@ class KnownSources(Generic[BatchT, LiveT]):
         """A batch that a plan has loaded, and what loads others like it."""
         slots = compress(chain.from_iterable(plan.shaped.views), self._is_exposed)
         views: dict[str, object] = dict(zip(self._attributes, slots, strict=True))
-        if self._others:
-            others = self._others_of(self.recipe.batch(plan.mode, plan.extents))
-            views.update(zip(self._others, others, strict=True))
+        views.update(zip(self._axes, self._rows_of(plan.extents.padded), strict=True))
         return with_fields(batch, views), SeenBatch(self, plan.write, views)
 
 
