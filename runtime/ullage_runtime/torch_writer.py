@@ -164,7 +164,7 @@ def _writes(
     taken: Sequence[int] | None,
     tails: Mapping[Fill, list[Tensor]],
 ) -> Iterator[Copy]:
-    if is_cpu:
+    if is_cpu and tails:
         # A constant in the same call is cheaper than a call of its own. A GPU would no longer
         # copy all in one kernel, which takes dense tensors of one dtype.
         filled = [(tail, fill) for fill, each in tails.items() for tail in each]
