@@ -8,8 +8,9 @@ from typing import Generic, TypeVar
 
 from torch import Tensor
 
+from ullage_runtime.errors import UllageRuntimeError
 from ullage_runtime.load_plan import LoadPlan, values_of
-from ullage_runtime.recipe import ALIKE, BatchT, Recipes, found_extents
+from ullage_runtime.recipe import ALIKE, BatchT, Recipes
 from ullage_runtime.slots import ExtentsT, LiveT
 from ullage_runtime.views import RecentlyUsed
 
@@ -125,15 +126,17 @@ class PlanCache(Generic[BatchT, LiveT, ExtentsT]):
     ) -> BatchT | None:
         """Load a batch of a new shape that nobody has checked, as others like it were.
 
-        `extents`: see `found_extents`; sources are looked at here. None, with nothing written,
-        where there was none like it, or something is wrong: checks say what.
+        `extents`: finds and checks those, without a look at sources, which is made here. None,
+        with nothing written, where there was none like it, or something is wrong: checks say what.
         """
         found: ExtentsT | None = None
         for recipe in self.recipes.known(live):
             if not recipe.loads_unseen:
                 continue
-            if found is None and (found := found_extents(extents)) is None:
-                return None
+            try:
+                found = extents() if found is None else found
+            except UllageRuntimeError:
+                return None  # which sources are wrong is to be said first
             plan = recipe.plan(live, found, recipe.read.of(live), writes=True)
             if plan is not None:
                 self._keep(key, plan)

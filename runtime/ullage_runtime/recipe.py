@@ -14,7 +14,6 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from torch import Tensor
 
-from ullage_runtime.errors import UllageRuntimeError
 from ullage_runtime.load_plan import LoadPlan, SourcesRead, holding
 from ullage_runtime.slots import ExtentsT, LiveT, Rows, Shape, Slot, SlotTable
 from ullage_runtime.views import SlotsAlike, SlotViews
@@ -107,18 +106,6 @@ class Recipe(Generic[BatchT, LiveT, ExtentsT]):
         given: dict[str, Any] = {"mode": mode, "live": extents.rows, "padded": extents.padded}
         given.update(zip(self.fields, chain.from_iterable(views), strict=True))
         return holding(self._class, given)
-
-
-def found_extents(extents: Callable[[], ExtentsT]) -> ExtentsT | None:
-    """Extents of a batch whose sources nobody has looked at; None where they are refused.
-
-    `extents`: finds and checks them. What is wrong is left to the checks, since which sources are
-    is to be said first.
-    """
-    try:
-        return extents()
-    except UllageRuntimeError:
-        return None
 
 
 class Recipes(Generic[BatchT, LiveT, ExtentsT]):

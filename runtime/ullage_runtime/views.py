@@ -105,17 +105,14 @@ class SlotsAlike:
 
     def views(self, shape: tuple[int, ...]) -> tuple[Tensor, ...]:
         """The leading `shape` of each. ValueError if it does not fit all of them."""
-        self._require_room(shape)
-        # In inference mode the short way would make tensors that nobody may write outside of it.
-        head = _strided if torch.is_inference_mode_enabled() else _reinterpreted
-        return tuple(map(head, self._slots, repeat(shape), self._strides, repeat(0)))
-
-    def _require_room(self, shape: tuple[int, ...]) -> None:
         fits = len(shape) == len(self._capacity)
         for size, room in zip(shape, self._capacity, strict=False):
             fits = fits and 0 <= size <= room
         if not fits:
             raise ValueError(f"A view of shape {shape} does not fit slots of {self._capacity}.")
+        # In inference mode the short way would make tensors that nobody may write outside of it.
+        head = _strided if torch.is_inference_mode_enabled() else _reinterpreted
+        return tuple(map(head, self._slots, repeat(shape), self._strides, repeat(0)))
 
 
 _Head: TypeAlias = Callable[[Tensor, Sequence[int], Sequence[int], int], Tensor]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
-from functools import partial
 from itertools import chain, compress
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -17,9 +16,10 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from torch import Tensor
 
 from ullage_runtime.arena_regions import Regions
+from ullage_runtime.errors import UllageRuntimeError
 from ullage_runtime.load_plan import LoadPlan, holding, values_of, with_fields
 from ullage_runtime.plan_cache import PlanCache, Seen
-from ullage_runtime.recipe import ALIKE, Recipe, found_extents
+from ullage_runtime.recipe import ALIKE, Recipe
 from ullage_runtime.slots import LiveT
 from ullage_runtime.views import RecentlyUsed
 from ullage_runtime.writers import PreparedLoad
@@ -264,9 +264,10 @@ class ModeLoader(Generic[BatchT]):
                 continue
             if extents is None:
                 live = deciding(batch)
-                extents = found_extents(partial(self._adapter.runner.extents, live))
-                if extents is None:
-                    break
+                try:
+                    extents = self._adapter.runner.extents(live)
+                except UllageRuntimeError:
+                    break  # which sources are wrong is to be said first
             plan = known.recipe.plan(live, extents, known.sources_of(batch), writes=True)
             if plan is not None:
                 return known.loaded(batch, plan)
