@@ -95,7 +95,9 @@ class Mode(Enum):
     """No work on this rank while others decode; padded to their row count."""
     # specs/sglang/modes/idle_beside_extend.yaml:1
     IDLE_BESIDE_EXTEND = "idle_beside_extend"
-    """No work on this rank while others extend; one dummy request takes all padded tokens."""
+    """No work on this rank while others extend, in a prefill graph or not; one dummy request
+    takes all padded tokens.
+    """
     # specs/sglang/modes/idle_in_catch_up.yaml:1
     IDLE_IN_CATCH_UP = "idle_in_catch_up"
     """No work on this rank while draft models of others catch up; padded to their rows."""
@@ -180,7 +182,7 @@ _FAMILIES: Final[Mapping[Mode, tuple[str, ...]]] = {
     Mode.EXTEND_IN_TWO: ("extending", "lengthening"),
     Mode.FROZEN_KV_DRAFT: ("decoding", "frozen_drafting"),
     Mode.IDLE: ("idling", "replaying"),
-    Mode.IDLE_BESIDE_EXTEND: ("extending", "lengthening"),
+    Mode.IDLE_BESIDE_EXTEND: ("extending", "lengthening", "prefilling"),
     Mode.IDLE_IN_CATCH_UP: ("idling", "catching_up"),
     Mode.IDLE_IN_DRAFT: ("idling", "drafting"),
     Mode.IDLE_IN_FROZEN_DRAFT: ("idling", "frozen_drafting"),

@@ -70,7 +70,7 @@ class PrefillGraphBackend(StrEnum):
     FULL = "full"
 
 
-# specs/sglang/engine.yaml:233
+# specs/sglang/engine.yaml:236
 class AttentionBackend(StrEnum):
     """Whose tables are kept between load and replay."""
 
@@ -161,6 +161,8 @@ class Config:
     enable_prefill_graph: Replay captured graphs for prompts.
     prefill_graph_backend: Whether attention stays outside of the graph, breaks it or is a part of
         it; None unless enable_prefill_graph.
+    prefill_graph_takes_sums: Ranks need not replay the same prefill graph in a round; None unless
+        enable_prefill_graph.
     capture_max_tokens: Most tokens that prefill graphs are asked for; in tokens; [1, 1048576]; None
         unless enable_prefill_graph.
     capture_tokens: Tokens that prefill graphs are asked for; in tokens; each in [1, 1048576]; None
@@ -399,147 +401,150 @@ class Config:
     enable_prefill_graph.
     """
     # specs/sglang/engine.yaml:179
+    prefill_graph_takes_sums: bool | None = None
+    """Ranks need not replay the same prefill graph in a round; None unless enable_prefill_graph."""
+    # specs/sglang/engine.yaml:182
     capture_max_tokens: int | None = None
     """Most tokens that prefill graphs are asked for; in tokens; [1, 1048576]; None unless
     enable_prefill_graph.
     """
-    # specs/sglang/engine.yaml:182
+    # specs/sglang/engine.yaml:185
     capture_tokens: tuple[int, ...] | None = None
     """Tokens that prefill graphs are asked for; in tokens; each in [1, 1048576]; None unless
     enable_prefill_graph.
     """
-    # specs/sglang/engine.yaml:192
+    # specs/sglang/engine.yaml:195
     full_prefill_max_req: int | None = None
     """Requests of a prefill graph that holds the attention; in requests; [1, 65536]; None unless
     enable_prefill_graph and prefill_graph_backend == full.
     """
-    # specs/sglang/engine.yaml:197
+    # specs/sglang/engine.yaml:200
     disable_chunked_prefix_cache: bool | None = None
     """Prefixes are attended to at once and not in chunks; None unless whole_prefill_graph."""
-    # specs/sglang/engine.yaml:200
+    # specs/sglang/engine.yaml:203
     full_prefill_prefix_chunk_tokens: int | None = None
     """Tokens of all prefixes that a prefill graph attends to at once; in tokens; [1, 1048576];
     None unless whole_prefill_graph.
     """
-    # specs/sglang/engine.yaml:204
+    # specs/sglang/engine.yaml:207
     residual_streams: int
     """Residual streams that a layer mixes into one; [1, 16]."""
-    # specs/sglang/engine.yaml:206
+    # specs/sglang/engine.yaml:209
     is_multimodal: bool
     """The model takes images and the like."""
-    # specs/sglang/engine.yaml:207
+    # specs/sglang/engine.yaml:210
     disable_radix_cache: bool
     """Prefixes are not reused."""
-    # specs/sglang/engine.yaml:208
+    # specs/sglang/engine.yaml:211
     draft_input_size: int | None = None
     """Width of the hidden states that the draft model takes from the target; [1, 1048576]; None
     unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:212
+    # specs/sglang/engine.yaml:215
     mamba_conv_length: int | None = None
     """Shortest convolution state of a draft of several layers, 0 if it has none; in
     tokens/requests; [0, 64]; None unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:215
+    # specs/sglang/engine.yaml:218
     draft_hidden_size: int | None = None
     """Width of the hidden states that draft steps hand on; [1, 1048576]; None unless
     has_draft_worker.
     """
-    # specs/sglang/engine.yaml:218
+    # specs/sglang/engine.yaml:221
     draft_is_eagle3: bool | None = None
     """The draft model joins several layers of the target; None unless has_draft_worker."""
-    # specs/sglang/engine.yaml:220
+    # specs/sglang/engine.yaml:223
     draft_index_topk: int | None = None
     """Places that sparse attention of the draft model hands on to the next step, 0 for none; [0,
     65536]; None unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:223
+    # specs/sglang/engine.yaml:226
     draft_vocab_size: int | None = None
     """Token ids of the draft model; [2, 16777216]; None unless has_draft_worker."""
-    # specs/sglang/engine.yaml:226
+    # specs/sglang/engine.yaml:229
     speculative_use_rejection_sampling: bool | None = None
     """Drafts are sampled and not the most likely; None unless has_draft_worker."""
-    # specs/sglang/engine.yaml:228
+    # specs/sglang/engine.yaml:231
     enable_deterministic_inference: bool
     """The same prompt gives the same tokens beside any other."""
-    # specs/sglang/engine.yaml:230
+    # specs/sglang/engine.yaml:233
     enable_lora: bool
     """Requests may have adapters."""
-    # specs/sglang/engine.yaml:231
+    # specs/sglang/engine.yaml:234
     kv_canary: bool
     """Every key-value slot is checked against its request."""
-    # specs/sglang/engine.yaml:233
+    # specs/sglang/engine.yaml:236
     attention_backend: AttentionBackend
     """Whose tables are kept between load and replay."""
-    # specs/sglang/engine.yaml:237
+    # specs/sglang/engine.yaml:240
     request_table_extra: int
     """Columns of the request table beyond the context, in which drafts have their slots; in
     tokens; [0, 1048576].
     """
-    # specs/sglang/engine.yaml:241
+    # specs/sglang/engine.yaml:244
     sliding_window: int
     """Tokens that layers with a window attend to, 0 if the model has none; in tokens; [0,
     16777216].
     """
-    # specs/sglang/engine.yaml:244
+    # specs/sglang/engine.yaml:247
     attention_heads: int
     """Query heads of this rank; [1, 1024]."""
-    # specs/sglang/engine.yaml:245
+    # specs/sglang/engine.yaml:248
     value_head_size: int
     """Width of a value head; [1, 4096]."""
-    # specs/sglang/engine.yaml:246
+    # specs/sglang/engine.yaml:249
     key_heads: int
     """Key and value heads of this rank; [1, 1024]."""
-    # specs/sglang/engine.yaml:247
+    # specs/sglang/engine.yaml:250
     multiprocessors: int
     """Of the device; [1, 1024]."""
-    # specs/sglang/engine.yaml:248
+    # specs/sglang/engine.yaml:251
     flashinfer_workspace_bytes: int
     """What kernels of FlashInfer work in where inference is deterministic, and everywhere in
     SGLang; [1, 17179869184].
     """
-    # specs/sglang/engine.yaml:251
+    # specs/sglang/engine.yaml:254
     triton_kv_splits: int | None = None
     """Parts in which a sequence is attended to; [1, 256]; None unless attention_backend ==
     triton.
     """
-    # specs/sglang/engine.yaml:254
+    # specs/sglang/engine.yaml:257
     mla_latent_size: int | None = None
     """Width of a latent key, with its rotary part; [1, 4096]; None unless attention_backend ==
     trtllm_mla.
     """
-    # specs/sglang/engine.yaml:257
+    # specs/sglang/engine.yaml:260
     mla_output_size: int | None = None
     """Width of what attention to latent keys puts out; [1, 4096]; None unless attention_backend
     == flashinfer_mla or attention_backend == trtllm_mla.
     """
-    # specs/sglang/engine.yaml:260
+    # specs/sglang/engine.yaml:263
     dsa_pages: bool | None = None
     """Tables hold pages and not tokens; None unless attention_backend == dsa."""
-    # specs/sglang/engine.yaml:262
+    # specs/sglang/engine.yaml:265
     dsa_index_topk: int | None = None
     """Keys that the indexer selects for a token; [1, 1048576]; None unless attention_backend ==
     dsa.
     """
-    # specs/sglang/engine.yaml:265
+    # specs/sglang/engine.yaml:268
     encoder_only_layers: bool
     """Some layers attend to all tokens of a verify, later ones too."""
-    # specs/sglang/engine.yaml:267
+    # specs/sglang/engine.yaml:270
     hybrid_linear: bool
     """Some layers are linear, with a state in place of keys."""
-    # specs/sglang/engine.yaml:270
+    # specs/sglang/engine.yaml:273
     is_encoder_decoder: bool
     """The decoder attends to what an encoder has read."""
-    # specs/sglang/engine.yaml:272
+    # specs/sglang/engine.yaml:275
     max_source_positions: int | None = None
     """Most positions of the encoder; in tokens; [0, 1048576]; None unless is_encoder_decoder."""
-    # specs/sglang/engine.yaml:275
+    # specs/sglang/engine.yaml:278
     mamba_extra_buffer: bool
     """States of linear attention are tracked for prefix reuse."""
-    # specs/sglang/engine.yaml:277
+    # specs/sglang/engine.yaml:280
     mamba_cache_size: int | None = None
     """States that the linear-attention pool holds; [1, 1048576]; None unless mamba_extra_buffer."""
-    # specs/sglang/engine.yaml:280
+    # specs/sglang/engine.yaml:283
     ngram_embedding: bool
     """Embeddings of several tokens at once, looked up in a table."""
 
@@ -598,6 +603,7 @@ class Config:
         capture_requests: tuple[int, ...] | None = None,
         enable_prefill_graph: bool = False,
         prefill_graph_backend: PrefillGraphBackend | None = None,
+        prefill_graph_takes_sums: bool | None = None,
         capture_max_tokens: int | None = None,
         capture_tokens: tuple[int, ...] | None = None,
         full_prefill_max_req: int | None = None,
@@ -751,9 +757,12 @@ class Config:
         if prefill_graph_backend is None and enable_prefill_graph:
             prefill_graph_backend = PrefillGraphBackend.BREAKABLE
         # specs/sglang/engine.yaml:179
+        if prefill_graph_takes_sums is None and enable_prefill_graph:
+            prefill_graph_takes_sums = False
+        # specs/sglang/engine.yaml:182
         if capture_max_tokens is None and enable_prefill_graph:
             capture_max_tokens = chunked_prefill_size if chunked_prefill_size > 0 else 8192
-        # specs/sglang/engine.yaml:182
+        # specs/sglang/engine.yaml:185
         if capture_tokens is None and enable_prefill_graph:
             capture_tokens = (
                 *range(4, min(32, present(capture_max_tokens)) + 1, 4),
@@ -763,24 +772,24 @@ class Config:
                 *range(1280, min(4096, present(capture_max_tokens)) + 1, 256),
                 *range(4608, present(capture_max_tokens) + 1, 512),
             )
-        # specs/sglang/engine.yaml:192
+        # specs/sglang/engine.yaml:195
         if full_prefill_max_req is None and (
             enable_prefill_graph and present(prefill_graph_backend) == PrefillGraphBackend.FULL
         ):
             full_prefill_max_req = min(max(chunked_prefill_size // 512, 1), request_pool_size)
-        # specs/sglang/engine.yaml:197
+        # specs/sglang/engine.yaml:200
         if disable_chunked_prefix_cache is None and (
             enable_prefill_graph and present(prefill_graph_backend) == PrefillGraphBackend.FULL
         ):
             disable_chunked_prefix_cache = False
-        # specs/sglang/engine.yaml:200
+        # specs/sglang/engine.yaml:203
         if full_prefill_prefix_chunk_tokens is None and (
             enable_prefill_graph and present(prefill_graph_backend) == PrefillGraphBackend.FULL
         ):
             full_prefill_prefix_chunk_tokens = (
                 chunked_prefill_size if chunked_prefill_size > 0 else present(capture_max_tokens)
             )
-        # specs/sglang/engine.yaml:208
+        # specs/sglang/engine.yaml:211
         if draft_input_size is None and (
             speculative_algorithm
             in (
@@ -790,7 +799,7 @@ class Config:
             )
         ):
             draft_input_size = hidden_size
-        # specs/sglang/engine.yaml:212
+        # specs/sglang/engine.yaml:215
         if mamba_conv_length is None and (
             speculative_algorithm
             in (
@@ -800,7 +809,7 @@ class Config:
             )
         ):
             mamba_conv_length = 0
-        # specs/sglang/engine.yaml:215
+        # specs/sglang/engine.yaml:218
         if draft_hidden_size is None and (
             speculative_algorithm
             in (
@@ -810,7 +819,7 @@ class Config:
             )
         ):
             draft_hidden_size = hidden_size
-        # specs/sglang/engine.yaml:218
+        # specs/sglang/engine.yaml:221
         if draft_is_eagle3 is None and (
             speculative_algorithm
             in (
@@ -820,7 +829,7 @@ class Config:
             )
         ):
             draft_is_eagle3 = False
-        # specs/sglang/engine.yaml:220
+        # specs/sglang/engine.yaml:223
         if draft_index_topk is None and (
             speculative_algorithm
             in (
@@ -830,7 +839,7 @@ class Config:
             )
         ):
             draft_index_topk = 0
-        # specs/sglang/engine.yaml:223
+        # specs/sglang/engine.yaml:226
         if draft_vocab_size is None and (
             speculative_algorithm
             in (
@@ -840,7 +849,7 @@ class Config:
             )
         ):
             draft_vocab_size = vocab_size
-        # specs/sglang/engine.yaml:226
+        # specs/sglang/engine.yaml:229
         if speculative_use_rejection_sampling is None and (
             speculative_algorithm
             in (
@@ -850,37 +859,37 @@ class Config:
             )
         ):
             speculative_use_rejection_sampling = False
-        # specs/sglang/engine.yaml:237
+        # specs/sglang/engine.yaml:240
         if request_table_extra is None:
             request_table_extra = 4 + (
                 present(speculative_num_draft_tokens)
                 if speculative_algorithm != SpeculativeAlgorithm.NONE
                 else 0
             )
-        # specs/sglang/engine.yaml:246
+        # specs/sglang/engine.yaml:249
         if key_heads is None:
             key_heads = attention_heads
-        # specs/sglang/engine.yaml:251
+        # specs/sglang/engine.yaml:254
         if triton_kv_splits is None and (attention_backend == AttentionBackend.TRITON):
             triton_kv_splits = 8
-        # specs/sglang/engine.yaml:254
+        # specs/sglang/engine.yaml:257
         if mla_latent_size is None and (attention_backend == AttentionBackend.TRTLLM_MLA):
             mla_latent_size = 576
-        # specs/sglang/engine.yaml:257
+        # specs/sglang/engine.yaml:260
         if mla_output_size is None and (
             attention_backend in (AttentionBackend.FLASHINFER_MLA, AttentionBackend.TRTLLM_MLA)
         ):
             mla_output_size = 512
-        # specs/sglang/engine.yaml:260
+        # specs/sglang/engine.yaml:263
         if dsa_pages is None and (attention_backend == AttentionBackend.DSA):
             dsa_pages = False
-        # specs/sglang/engine.yaml:262
+        # specs/sglang/engine.yaml:265
         if dsa_index_topk is None and (attention_backend == AttentionBackend.DSA):
             dsa_index_topk = 2048
-        # specs/sglang/engine.yaml:272
+        # specs/sglang/engine.yaml:275
         if max_source_positions is None and is_encoder_decoder:
             max_source_positions = 1500
-        # specs/sglang/engine.yaml:277
+        # specs/sglang/engine.yaml:280
         if mamba_cache_size is None and mamba_extra_buffer:
             mamba_cache_size = 512
         config = cls(
@@ -935,6 +944,7 @@ class Config:
             capture_requests=capture_requests,
             enable_prefill_graph=enable_prefill_graph,
             prefill_graph_backend=prefill_graph_backend,
+            prefill_graph_takes_sums=prefill_graph_takes_sums,
             capture_max_tokens=capture_max_tokens,
             capture_tokens=capture_tokens,
             full_prefill_max_req=full_prefill_max_req,
@@ -1314,19 +1324,33 @@ class Config:
                 )
         if problems.passed("enable_prefill_graph"):
             if self.enable_prefill_graph:
+                problems.boolean(
+                    "prefill_graph_takes_sums",
+                    self.prefill_graph_takes_sums,
+                    "specs/sglang/engine.yaml:179",
+                )
+            else:
+                problems.unset(
+                    "prefill_graph_takes_sums",
+                    self.prefill_graph_takes_sums,
+                    "enable_prefill_graph",
+                    "specs/sglang/engine.yaml:179",
+                )
+        if problems.passed("enable_prefill_graph"):
+            if self.enable_prefill_graph:
                 problems.integer(
                     "capture_max_tokens",
                     self.capture_max_tokens,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:179",
+                    "specs/sglang/engine.yaml:182",
                 )
             else:
                 problems.unset(
                     "capture_max_tokens",
                     self.capture_max_tokens,
                     "enable_prefill_graph",
-                    "specs/sglang/engine.yaml:179",
+                    "specs/sglang/engine.yaml:182",
                 )
         if problems.passed("enable_prefill_graph"):
             if self.enable_prefill_graph:
@@ -1335,14 +1359,14 @@ class Config:
                     self.capture_tokens,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:182",
+                    "specs/sglang/engine.yaml:185",
                 )
             else:
                 problems.unset(
                     "capture_tokens",
                     self.capture_tokens,
                     "enable_prefill_graph",
-                    "specs/sglang/engine.yaml:182",
+                    "specs/sglang/engine.yaml:185",
                 )
         if problems.passed("enable_prefill_graph", "prefill_graph_backend"):
             if (
@@ -1354,28 +1378,28 @@ class Config:
                     self.full_prefill_max_req,
                     1,
                     65536,
-                    "specs/sglang/engine.yaml:192",
+                    "specs/sglang/engine.yaml:195",
                 )
             else:
                 problems.unset(
                     "full_prefill_max_req",
                     self.full_prefill_max_req,
                     "enable_prefill_graph and prefill_graph_backend == full",
-                    "specs/sglang/engine.yaml:192",
+                    "specs/sglang/engine.yaml:195",
                 )
         if problems.passed("enable_prefill_graph", "prefill_graph_backend"):
             if self.whole_prefill_graph:
                 problems.boolean(
                     "disable_chunked_prefix_cache",
                     self.disable_chunked_prefix_cache,
-                    "specs/sglang/engine.yaml:197",
+                    "specs/sglang/engine.yaml:200",
                 )
             else:
                 problems.unset(
                     "disable_chunked_prefix_cache",
                     self.disable_chunked_prefix_cache,
                     "whole_prefill_graph",
-                    "specs/sglang/engine.yaml:197",
+                    "specs/sglang/engine.yaml:200",
                 )
         if problems.passed("enable_prefill_graph", "prefill_graph_backend"):
             if self.whole_prefill_graph:
@@ -1384,21 +1408,21 @@ class Config:
                     self.full_prefill_prefix_chunk_tokens,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:200",
+                    "specs/sglang/engine.yaml:203",
                 )
             else:
                 problems.unset(
                     "full_prefill_prefix_chunk_tokens",
                     self.full_prefill_prefix_chunk_tokens,
                     "whole_prefill_graph",
-                    "specs/sglang/engine.yaml:200",
+                    "specs/sglang/engine.yaml:203",
                 )
         problems.integer(
-            "residual_streams", self.residual_streams, 1, 16, "specs/sglang/engine.yaml:204"
+            "residual_streams", self.residual_streams, 1, 16, "specs/sglang/engine.yaml:207"
         )
-        problems.boolean("is_multimodal", self.is_multimodal, "specs/sglang/engine.yaml:206")
+        problems.boolean("is_multimodal", self.is_multimodal, "specs/sglang/engine.yaml:209")
         problems.boolean(
-            "disable_radix_cache", self.disable_radix_cache, "specs/sglang/engine.yaml:207"
+            "disable_radix_cache", self.disable_radix_cache, "specs/sglang/engine.yaml:210"
         )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1407,14 +1431,14 @@ class Config:
                     self.draft_input_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:208",
+                    "specs/sglang/engine.yaml:211",
                 )
             else:
                 problems.unset(
                     "draft_input_size",
                     self.draft_input_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:208",
+                    "specs/sglang/engine.yaml:211",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1423,14 +1447,14 @@ class Config:
                     self.mamba_conv_length,
                     0,
                     64,
-                    "specs/sglang/engine.yaml:212",
+                    "specs/sglang/engine.yaml:215",
                 )
             else:
                 problems.unset(
                     "mamba_conv_length",
                     self.mamba_conv_length,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:212",
+                    "specs/sglang/engine.yaml:215",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1439,26 +1463,26 @@ class Config:
                     self.draft_hidden_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:215",
+                    "specs/sglang/engine.yaml:218",
                 )
             else:
                 problems.unset(
                     "draft_hidden_size",
                     self.draft_hidden_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:215",
+                    "specs/sglang/engine.yaml:218",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
                 problems.boolean(
-                    "draft_is_eagle3", self.draft_is_eagle3, "specs/sglang/engine.yaml:218"
+                    "draft_is_eagle3", self.draft_is_eagle3, "specs/sglang/engine.yaml:221"
                 )
             else:
                 problems.unset(
                     "draft_is_eagle3",
                     self.draft_is_eagle3,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:218",
+                    "specs/sglang/engine.yaml:221",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1467,14 +1491,14 @@ class Config:
                     self.draft_index_topk,
                     0,
                     65536,
-                    "specs/sglang/engine.yaml:220",
+                    "specs/sglang/engine.yaml:223",
                 )
             else:
                 problems.unset(
                     "draft_index_topk",
                     self.draft_index_topk,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:220",
+                    "specs/sglang/engine.yaml:223",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1483,36 +1507,36 @@ class Config:
                     self.draft_vocab_size,
                     2,
                     16777216,
-                    "specs/sglang/engine.yaml:223",
+                    "specs/sglang/engine.yaml:226",
                 )
             else:
                 problems.unset(
                     "draft_vocab_size",
                     self.draft_vocab_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:223",
+                    "specs/sglang/engine.yaml:226",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
                 problems.boolean(
                     "speculative_use_rejection_sampling",
                     self.speculative_use_rejection_sampling,
-                    "specs/sglang/engine.yaml:226",
+                    "specs/sglang/engine.yaml:229",
                 )
             else:
                 problems.unset(
                     "speculative_use_rejection_sampling",
                     self.speculative_use_rejection_sampling,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:226",
+                    "specs/sglang/engine.yaml:229",
                 )
         problems.boolean(
             "enable_deterministic_inference",
             self.enable_deterministic_inference,
-            "specs/sglang/engine.yaml:228",
+            "specs/sglang/engine.yaml:231",
         )
-        problems.boolean("enable_lora", self.enable_lora, "specs/sglang/engine.yaml:230")
-        problems.boolean("kv_canary", self.kv_canary, "specs/sglang/engine.yaml:231")
+        problems.boolean("enable_lora", self.enable_lora, "specs/sglang/engine.yaml:233")
+        problems.boolean("kv_canary", self.kv_canary, "specs/sglang/engine.yaml:234")
         problems.choice(
             "attention_backend",
             self.attention_backend,
@@ -1527,34 +1551,34 @@ class Config:
                 "trtllm_mla",
                 "dsa",
             ),
-            "specs/sglang/engine.yaml:233",
+            "specs/sglang/engine.yaml:236",
         )
         problems.integer(
             "request_table_extra",
             self.request_table_extra,
             0,
             1048576,
-            "specs/sglang/engine.yaml:237",
+            "specs/sglang/engine.yaml:240",
         )
         problems.integer(
-            "sliding_window", self.sliding_window, 0, 16777216, "specs/sglang/engine.yaml:241"
+            "sliding_window", self.sliding_window, 0, 16777216, "specs/sglang/engine.yaml:244"
         )
         problems.integer(
-            "attention_heads", self.attention_heads, 1, 1024, "specs/sglang/engine.yaml:244"
+            "attention_heads", self.attention_heads, 1, 1024, "specs/sglang/engine.yaml:247"
         )
         problems.integer(
-            "value_head_size", self.value_head_size, 1, 4096, "specs/sglang/engine.yaml:245"
+            "value_head_size", self.value_head_size, 1, 4096, "specs/sglang/engine.yaml:248"
         )
-        problems.integer("key_heads", self.key_heads, 1, 1024, "specs/sglang/engine.yaml:246")
+        problems.integer("key_heads", self.key_heads, 1, 1024, "specs/sglang/engine.yaml:249")
         problems.integer(
-            "multiprocessors", self.multiprocessors, 1, 1024, "specs/sglang/engine.yaml:247"
+            "multiprocessors", self.multiprocessors, 1, 1024, "specs/sglang/engine.yaml:250"
         )
         problems.integer(
             "flashinfer_workspace_bytes",
             self.flashinfer_workspace_bytes,
             1,
             17179869184,
-            "specs/sglang/engine.yaml:248",
+            "specs/sglang/engine.yaml:251",
         )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.TRITON:
@@ -1563,26 +1587,26 @@ class Config:
                     self.triton_kv_splits,
                     1,
                     256,
-                    "specs/sglang/engine.yaml:251",
+                    "specs/sglang/engine.yaml:254",
                 )
             else:
                 problems.unset(
                     "triton_kv_splits",
                     self.triton_kv_splits,
                     "attention_backend == triton",
-                    "specs/sglang/engine.yaml:251",
+                    "specs/sglang/engine.yaml:254",
                 )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.TRTLLM_MLA:
                 problems.integer(
-                    "mla_latent_size", self.mla_latent_size, 1, 4096, "specs/sglang/engine.yaml:254"
+                    "mla_latent_size", self.mla_latent_size, 1, 4096, "specs/sglang/engine.yaml:257"
                 )
             else:
                 problems.unset(
                     "mla_latent_size",
                     self.mla_latent_size,
                     "attention_backend == trtllm_mla",
-                    "specs/sglang/engine.yaml:254",
+                    "specs/sglang/engine.yaml:257",
                 )
         if problems.passed("attention_backend"):
             if self.attention_backend in (
@@ -1590,24 +1614,24 @@ class Config:
                 AttentionBackend.TRTLLM_MLA,
             ):
                 problems.integer(
-                    "mla_output_size", self.mla_output_size, 1, 4096, "specs/sglang/engine.yaml:257"
+                    "mla_output_size", self.mla_output_size, 1, 4096, "specs/sglang/engine.yaml:260"
                 )
             else:
                 problems.unset(
                     "mla_output_size",
                     self.mla_output_size,
                     "attention_backend == flashinfer_mla or attention_backend == trtllm_mla",
-                    "specs/sglang/engine.yaml:257",
+                    "specs/sglang/engine.yaml:260",
                 )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.DSA:
-                problems.boolean("dsa_pages", self.dsa_pages, "specs/sglang/engine.yaml:260")
+                problems.boolean("dsa_pages", self.dsa_pages, "specs/sglang/engine.yaml:263")
             else:
                 problems.unset(
                     "dsa_pages",
                     self.dsa_pages,
                     "attention_backend == dsa",
-                    "specs/sglang/engine.yaml:260",
+                    "specs/sglang/engine.yaml:263",
                 )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.DSA:
@@ -1616,21 +1640,21 @@ class Config:
                     self.dsa_index_topk,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:262",
+                    "specs/sglang/engine.yaml:265",
                 )
             else:
                 problems.unset(
                     "dsa_index_topk",
                     self.dsa_index_topk,
                     "attention_backend == dsa",
-                    "specs/sglang/engine.yaml:262",
+                    "specs/sglang/engine.yaml:265",
                 )
         problems.boolean(
-            "encoder_only_layers", self.encoder_only_layers, "specs/sglang/engine.yaml:265"
+            "encoder_only_layers", self.encoder_only_layers, "specs/sglang/engine.yaml:268"
         )
-        problems.boolean("hybrid_linear", self.hybrid_linear, "specs/sglang/engine.yaml:267")
+        problems.boolean("hybrid_linear", self.hybrid_linear, "specs/sglang/engine.yaml:270")
         problems.boolean(
-            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:270"
+            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:273"
         )
         if problems.passed("is_encoder_decoder"):
             if self.is_encoder_decoder:
@@ -1639,17 +1663,17 @@ class Config:
                     self.max_source_positions,
                     0,
                     1048576,
-                    "specs/sglang/engine.yaml:272",
+                    "specs/sglang/engine.yaml:275",
                 )
             else:
                 problems.unset(
                     "max_source_positions",
                     self.max_source_positions,
                     "is_encoder_decoder",
-                    "specs/sglang/engine.yaml:272",
+                    "specs/sglang/engine.yaml:275",
                 )
         problems.boolean(
-            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:275"
+            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:278"
         )
         if problems.passed("mamba_extra_buffer"):
             if self.mamba_extra_buffer:
@@ -1658,16 +1682,16 @@ class Config:
                     self.mamba_cache_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:277",
+                    "specs/sglang/engine.yaml:280",
                 )
             else:
                 problems.unset(
                     "mamba_cache_size",
                     self.mamba_cache_size,
                     "mamba_extra_buffer",
-                    "specs/sglang/engine.yaml:277",
+                    "specs/sglang/engine.yaml:280",
                 )
-        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:280")
+        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:283")
         if problems.passed(
             "speculative_algorithm",
             "speculative_adaptive",
@@ -1729,7 +1753,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:371",
+                    "specs/sglang/engine.yaml:374",
                 )
             )
         if problems.passed(
@@ -1752,7 +1776,7 @@ class Config:
                         "full_prefill_max_req": self.full_prefill_max_req,
                         "full_prefill_prefix_chunk_tokens": self.full_prefill_prefix_chunk_tokens,
                     },
-                    "specs/sglang/engine.yaml:414",
+                    "specs/sglang/engine.yaml:417",
                 )
             )
         if problems.passed(
@@ -1807,7 +1831,7 @@ class Config:
                         "capture_tokens": self.capture_tokens,
                         "full_prefill_max_req": self.full_prefill_max_req,
                     },
-                    "specs/sglang/engine.yaml:422",
+                    "specs/sglang/engine.yaml:428",
                 )
             )
         if problems.passed(
@@ -1852,7 +1876,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:434",
+                    "specs/sglang/engine.yaml:440",
                 )
             )
         if problems.passed(
@@ -1902,7 +1926,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:464",
+                    "specs/sglang/engine.yaml:470",
                 )
             )
         if problems.passed("attention_backend", "attention_heads", "key_heads"):
@@ -1955,7 +1979,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "attn_cp_size": self.attn_cp_size,
                 },
-                "specs/sglang/engine.yaml:284",
+                "specs/sglang/engine.yaml:287",
             )
         if problems.passed("tp_size", "attn_dp_size", "attn_cp_size", "attn_tp_rank"):
             problems.constraint(
@@ -1968,7 +1992,7 @@ class Config:
                     "attn_cp_size": self.attn_cp_size,
                     "attn_tp_rank": self.attn_tp_rank,
                 },
-                "specs/sglang/engine.yaml:286",
+                "specs/sglang/engine.yaml:289",
             )
         if problems.passed("attn_dp_size", "enable_dp_attention"):
             problems.constraint(
@@ -1979,7 +2003,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "enable_dp_attention": self.enable_dp_attention,
                 },
-                "specs/sglang/engine.yaml:288",
+                "specs/sglang/engine.yaml:291",
             )
         if problems.passed("max_running_requests", "max_total_tokens_target"):
             problems.constraint(
@@ -1990,7 +2014,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "max_total_tokens_target": self.max_total_tokens_target,
                 },
-                "specs/sglang/engine.yaml:290",
+                "specs/sglang/engine.yaml:293",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -2013,7 +2037,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:293",
+                "specs/sglang/engine.yaml:296",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -2034,7 +2058,7 @@ class Config:
                     "speculative_adaptive_candidates": self.speculative_adaptive_candidates,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:296",
+                "specs/sglang/engine.yaml:299",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -2058,7 +2082,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
                 },
-                "specs/sglang/engine.yaml:299",
+                "specs/sglang/engine.yaml:302",
             )
         if problems.passed(
             "tp_size",
@@ -2095,7 +2119,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "speculative_adaptive": self.speculative_adaptive,
                 },
-                "specs/sglang/engine.yaml:302",
+                "specs/sglang/engine.yaml:305",
             )
         if problems.passed(
             "tp_size",
@@ -2127,7 +2151,7 @@ class Config:
                     "mori_receive_bound": self.mori_receive_bound,
                     "enable_pdmux": self.enable_pdmux,
                 },
-                "specs/sglang/engine.yaml:305",
+                "specs/sglang/engine.yaml:308",
             )
         if problems.passed("max_running_requests", "request_pool_size"):
             problems.constraint(
@@ -2138,7 +2162,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "request_pool_size": self.request_pool_size,
                 },
-                "specs/sglang/engine.yaml:307",
+                "specs/sglang/engine.yaml:310",
             )
         if problems.passed("dllm_block_size", "enable_prefill_graph", "is_encoder_decoder"):
             problems.constraint(
@@ -2150,7 +2174,7 @@ class Config:
                     "enable_prefill_graph": self.enable_prefill_graph,
                     "is_encoder_decoder": self.is_encoder_decoder,
                 },
-                "specs/sglang/engine.yaml:309",
+                "specs/sglang/engine.yaml:312",
             )
         if problems.passed(
             "request_pool_size",
@@ -2173,7 +2197,7 @@ class Config:
                     "prefill_graph_backend": self.prefill_graph_backend,
                     "full_prefill_max_req": self.full_prefill_max_req,
                 },
-                "specs/sglang/engine.yaml:311",
+                "specs/sglang/engine.yaml:314",
             )
         if problems.passed(
             "speculative_algorithm", "speculative_num_steps", "speculative_eagle_topk"
@@ -2193,7 +2217,7 @@ class Config:
                     "speculative_num_steps": self.speculative_num_steps,
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                 },
-                "specs/sglang/engine.yaml:314",
+                "specs/sglang/engine.yaml:317",
             )
         if problems.passed("disaggregation_mode", "enable_decode_graph"):
             problems.constraint(
@@ -2205,7 +2229,7 @@ class Config:
                     "disaggregation_mode": self.disaggregation_mode,
                     "enable_decode_graph": self.enable_decode_graph,
                 },
-                "specs/sglang/engine.yaml:317",
+                "specs/sglang/engine.yaml:320",
             )
         if problems.passed("disaggregation_mode", "enable_prefill_graph"):
             problems.constraint(
@@ -2217,7 +2241,7 @@ class Config:
                     "disaggregation_mode": self.disaggregation_mode,
                     "enable_prefill_graph": self.enable_prefill_graph,
                 },
-                "specs/sglang/engine.yaml:319",
+                "specs/sglang/engine.yaml:322",
             )
         if problems.passed("speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -2228,7 +2252,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:321",
+                "specs/sglang/engine.yaml:324",
             )
         if problems.passed("context_length", "dllm_block_size"):
             problems.constraint(
@@ -2236,7 +2260,7 @@ class Config:
                 "not dllm or dllm_block_size <= context_length",
                 "a block of a diffusion model fits into the context",
                 {"context_length": self.context_length, "dllm_block_size": self.dllm_block_size},
-                "specs/sglang/engine.yaml:323",
+                "specs/sglang/engine.yaml:326",
             )
         if problems.passed("chunked_prefill_size", "enable_mixed_chunk"):
             problems.constraint(
@@ -2247,7 +2271,7 @@ class Config:
                     "chunked_prefill_size": self.chunked_prefill_size,
                     "enable_mixed_chunk": self.enable_mixed_chunk,
                 },
-                "specs/sglang/engine.yaml:325",
+                "specs/sglang/engine.yaml:328",
             )
         if problems.passed("enable_mixed_chunk", "speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -2260,7 +2284,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:327",
+                "specs/sglang/engine.yaml:330",
             )
         if problems.passed(
             "context_length",
@@ -2547,7 +2571,7 @@ class Config:
         """`attention_backend == dsa`."""
         return self.attention_backend == AttentionBackend.DSA
 
-    # specs/sglang/engine.yaml:335
+    # specs/sglang/engine.yaml:338
     @cached_property
     def speculative(self) -> bool:
         """`speculative_algorithm != none`."""
@@ -2569,13 +2593,13 @@ class Config:
             self.request_table_width if self.speculative else self.context_length, self.page_size
         )
 
-    # specs/sglang/engine.yaml:334
+    # specs/sglang/engine.yaml:337
     @cached_property
     def one_page(self) -> int:
         """The page that is reserved for padding."""
         return 1
 
-    # specs/sglang/engine.yaml:333
+    # specs/sglang/engine.yaml:336
     @cached_property
     def one_token(self) -> int:
         """`1`."""
@@ -2609,13 +2633,13 @@ class Config:
         """`is_encoder_decoder or has_window`."""
         return self.is_encoder_decoder or self.has_window
 
-    # specs/sglang/engine.yaml:340
+    # specs/sglang/engine.yaml:343
     @cached_property
     def num_dp_ranks(self) -> int:
         """`dp_size * attn_dp_size`."""
         return self.dp_size * self.attn_dp_size
 
-    # specs/sglang/engine.yaml:471
+    # specs/sglang/engine.yaml:477
     @cached_property
     def require_mlp_tp_gather(self) -> bool:
         """`enable_dp_attention and (elastic_world_expanded or moe_dense_tp_size == 0 or not
@@ -2641,7 +2665,7 @@ class Config:
             or self.moe_dense_tp_size > self.tp_size // self.num_dp_ranks
         )
 
-    # specs/sglang/engine.yaml:478
+    # specs/sglang/engine.yaml:484
     @cached_property
     def require_attn_tp_gather(self) -> bool:
         """`not disable_attn_tp_gather and (moe_a2a_backend != none or moe_dense_tp_size > 0) and
@@ -2653,19 +2677,19 @@ class Config:
             and (not self.enable_dp_attention or self.num_dp_ranks < self.tp_size)
         )
 
-    # specs/sglang/engine.yaml:482
+    # specs/sglang/engine.yaml:488
     @cached_property
     def require_gathered_buffer(self) -> bool:
         """`require_mlp_tp_gather or require_attn_tp_gather`."""
         return self.require_mlp_tp_gather or self.require_attn_tp_gather
 
-    # specs/sglang/engine.yaml:339
+    # specs/sglang/engine.yaml:342
     @cached_property
     def attn_tp_size(self) -> int:
         """`tp_size // attn_dp_size // attn_cp_size`."""
         return self.tp_size // self.attn_dp_size // self.attn_cp_size
 
-    # specs/sglang/engine.yaml:360
+    # specs/sglang/engine.yaml:363
     @cached_property
     def graph_base(self) -> int:
         """`(2 if enable_two_batch_overlap else 1) * (attn_tp_size if require_gathered_buffer
@@ -2675,7 +2699,7 @@ class Config:
             self.attn_tp_size if self.require_gathered_buffer else 1
         )
 
-    # specs/sglang/engine.yaml:362
+    # specs/sglang/engine.yaml:365
     @cached_property
     def graph_multiple(self) -> int:
         """What the tokens of a graph are a multiple of."""
@@ -2685,13 +2709,13 @@ class Config:
             else self.graph_base * self.attn_cp_size
         )
 
-    # specs/sglang/engine.yaml:365
+    # specs/sglang/engine.yaml:368
     @cached_property
     def graph_rows(self) -> int:
         """Most rows of a graph."""
         return align_up(self.request_pool_size, self.graph_multiple)
 
-    # specs/sglang/engine.yaml:332
+    # specs/sglang/engine.yaml:335
     @cached_property
     def one_request(self) -> int:
         """`1`."""
@@ -2725,7 +2749,7 @@ class Config:
         """Packed queries of a block where each request has one query."""
         return 16 if self.flashinfer_group <= 16 else 64 if self.flashinfer_group <= 64 else 128
 
-    # specs/sglang/engine.yaml:337
+    # specs/sglang/engine.yaml:340
     @cached_property
     def dllm(self) -> bool:
         """`dllm_block_size > 0`."""
@@ -2793,7 +2817,7 @@ class Config:
         """Columns of a page table, one for each token where drafts are trees."""
         return self.request_table_width if self.drafts_trees else self.table_pages
 
-    # specs/sglang/engine.yaml:331
+    # specs/sglang/engine.yaml:334
     @cached_property
     def token_per_request(self) -> int:
         """One token for each request."""
@@ -2819,7 +2843,7 @@ class Config:
         """Pages of the longest sequence."""
         return cdiv(self.context_length, self.page_size)
 
-    # specs/sglang/engine.yaml:353
+    # specs/sglang/engine.yaml:356
     @cached_property
     def target_width(self) -> int:
         """Tokens that the target computes for each request in a decoding round."""
@@ -2851,13 +2875,13 @@ class Config:
         """`attention_backend == triton`."""
         return self.attention_backend == AttentionBackend.TRITON
 
-    # specs/sglang/engine.yaml:336
+    # specs/sglang/engine.yaml:339
     @cached_property
     def adaptive(self) -> bool:
         """`speculative_adaptive if speculative else false`."""
         return present(self.speculative_adaptive) if self.speculative else False
 
-    # specs/sglang/engine.yaml:338
+    # specs/sglang/engine.yaml:341
     @cached_property
     def has_draft_worker(self) -> bool:
         """`speculative_algorithm == eagle or speculative_algorithm == frozen_kv_mtp or
@@ -2869,7 +2893,7 @@ class Config:
             SpeculativeAlgorithm.DFLASH,
         )
 
-    # specs/sglang/engine.yaml:341
+    # specs/sglang/engine.yaml:344
     @cached_property
     def cp_align(self) -> int:
         """What context parallelism aligns rows and tokens to."""
@@ -2879,13 +2903,13 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:344
+    # specs/sglang/engine.yaml:347
     @cached_property
     def chunked(self) -> bool:
         """`chunked_prefill_size > 0`."""
         return self.chunked_prefill_size > 0
 
-    # specs/sglang/engine.yaml:345
+    # specs/sglang/engine.yaml:348
     @cached_property
     def prefill_ceiling(self) -> int:
         """The engine's own prefill buffer ceiling."""
@@ -2903,7 +2927,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:350
+    # specs/sglang/engine.yaml:353
     @cached_property
     def prefill_limit_target(self) -> int:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -2915,7 +2939,7 @@ class Config:
             else self.max_total_tokens_target
         )
 
-    # specs/sglang/engine.yaml:350
+    # specs/sglang/engine.yaml:353
     @cached_property
     def prefill_limit_draft(self) -> int | None:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -2929,19 +2953,19 @@ class Config:
             else present(self.max_total_tokens_draft)
         )
 
-    # specs/sglang/engine.yaml:357
+    # specs/sglang/engine.yaml:360
     @cached_property
     def round_width(self) -> int:
         """The same in this round, of which there is a graph for each width."""
         return present(self.adaptive_draft_tokens) if self.adaptive else self.target_width
 
-    # specs/sglang/engine.yaml:368
+    # specs/sglang/engine.yaml:371
     @cached_property
     def graph_width(self) -> int:
         """Tokens of a request as the alignment of graphs counts them."""
         return 1 if self.enable_two_batch_overlap else self.target_width
 
-    # specs/sglang/engine.yaml:371
+    # specs/sglang/engine.yaml:374
     @cached_property
     def captured(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the target; what is asked for beyond the pool becomes one graph
@@ -2959,19 +2983,19 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:377
+    # specs/sglang/engine.yaml:380
     @cached_property
     def sequence_fill(self) -> int:
         """The length of a padded row."""
         return self.dllm_block_size if self.dllm else 1
 
-    # specs/sglang/engine.yaml:380
+    # specs/sglang/engine.yaml:383
     @cached_property
     def prepares_dllm_inputs(self) -> bool:
         """`dllm_input_preparation if dllm else false`."""
         return present(self.dllm_input_preparation) if self.dllm else False
 
-    # specs/sglang/engine.yaml:430
+    # specs/sglang/engine.yaml:436
     @cached_property
     def has_draft_graph(self) -> bool:
         """Draft steps after the first are replayed."""
@@ -2981,7 +3005,7 @@ class Config:
             and present(self.speculative_num_steps) > 1
         )
 
-    # specs/sglang/engine.yaml:381
+    # specs/sglang/engine.yaml:384
     @cached_property
     def seeds_drafts(self) -> bool:
         """`has_draft_graph and speculative_use_rejection_sampling and
@@ -2993,7 +3017,7 @@ class Config:
             and self.enable_deterministic_inference
         )
 
-    # specs/sglang/engine.yaml:421
+    # specs/sglang/engine.yaml:427
     @cached_property
     def has_static_requests(self) -> bool:
         """`enable_prefill_graph and prefill_graph_backend != piecewise`."""
@@ -3002,7 +3026,7 @@ class Config:
             and present(self.prefill_graph_backend) != PrefillGraphBackend.PIECEWISE
         )
 
-    # specs/sglang/engine.yaml:383
+    # specs/sglang/engine.yaml:386
     @cached_property
     def joins_layers(self) -> bool | None:
         """`has_static_requests and prefill_graph_backend == breakable and draft_is_eagle3`; None
@@ -3016,13 +3040,13 @@ class Config:
             and present(self.draft_is_eagle3)
         )
 
-    # specs/sglang/engine.yaml:382
+    # specs/sglang/engine.yaml:385
     @cached_property
     def embeds_prompts_target(self) -> bool:
         """`enable_prefill_graph and is_multimodal`; of worker target."""
         return self.enable_prefill_graph and self.is_multimodal
 
-    # specs/sglang/engine.yaml:382
+    # specs/sglang/engine.yaml:385
     @cached_property
     def embeds_prompts_draft(self) -> bool | None:
         """`enable_prefill_graph and (is_multimodal or joins_layers)`; of worker draft; None
@@ -3032,7 +3056,7 @@ class Config:
             return None
         return self.enable_prefill_graph and (self.is_multimodal or present(self.joins_layers))
 
-    # specs/sglang/engine.yaml:386
+    # specs/sglang/engine.yaml:389
     @cached_property
     def routes_shares(self) -> bool:
         """Each attention rank has a share of the tokens."""
@@ -3040,7 +3064,7 @@ class Config:
             self.attn_cp_size > 1 and self.latent_attention
         )
 
-    # specs/sglang/engine.yaml:389
+    # specs/sglang/engine.yaml:392
     @cached_property
     def counts_real_tokens(self) -> bool:
         """Expert routing skips padded rows."""
@@ -3053,7 +3077,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:394
+    # specs/sglang/engine.yaml:397
     @cached_property
     def has_block_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == dflash`."""
@@ -3061,19 +3085,19 @@ class Config:
             self.enable_decode_graph and self.speculative_algorithm == SpeculativeAlgorithm.DFLASH
         )
 
-    # specs/sglang/engine.yaml:395
+    # specs/sglang/engine.yaml:398
     @cached_property
     def samples_blocks(self) -> bool:
         """`has_block_graph and speculative_num_draft_tokens > 1`."""
         return self.has_block_graph and present(self.speculative_num_draft_tokens) > 1
 
-    # specs/sglang/engine.yaml:396
+    # specs/sglang/engine.yaml:399
     @cached_property
     def samples_over_ranks(self) -> bool:
         """`samples_blocks and tp_size > 1`."""
         return self.samples_blocks and self.tp_size > 1
 
-    # specs/sglang/engine.yaml:397
+    # specs/sglang/engine.yaml:400
     @cached_property
     def proposed_tokens(self) -> int | None:
         """Tokens of a block without its first, which the target has already chosen; None unless
@@ -3083,13 +3107,13 @@ class Config:
             return None
         return present(self.speculative_num_draft_tokens) - 1
 
-    # specs/sglang/engine.yaml:402
+    # specs/sglang/engine.yaml:405
     @cached_property
     def tracks_mamba(self) -> bool:
         """`mamba_extra_buffer and not speculative`."""
         return self.mamba_extra_buffer and not self.speculative
 
-    # specs/sglang/engine.yaml:403
+    # specs/sglang/engine.yaml:406
     @cached_property
     def whole_prefill_graph(self) -> bool:
         """Prefill graphs hold the attention, so that the number of requests is fixed."""
@@ -3098,13 +3122,13 @@ class Config:
             and present(self.prefill_graph_backend) == PrefillGraphBackend.FULL
         )
 
-    # specs/sglang/engine.yaml:406
+    # specs/sglang/engine.yaml:409
     @cached_property
     def chunks_prefixes(self) -> bool:
         """`whole_prefill_graph and not disable_chunked_prefix_cache`."""
         return self.whole_prefill_graph and not present(self.disable_chunked_prefix_cache)
 
-    # specs/sglang/engine.yaml:408
+    # specs/sglang/engine.yaml:411
     @cached_property
     def prefix_chunk_length(self) -> int | None:
         """Tokens of one prefix that are attended to at once; None unless whole_prefill_graph."""
@@ -3119,7 +3143,7 @@ class Config:
             1,
         )
 
-    # specs/sglang/engine.yaml:414
+    # specs/sglang/engine.yaml:417
     @cached_property
     def prefix_chunks(self) -> tuple[int, ...] | None:
         """In how many chunks graphs attend to prefixes; None unless whole_prefill_graph."""
@@ -3135,7 +3159,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:418
+    # specs/sglang/engine.yaml:421
     @cached_property
     def splits_prefill(self) -> bool:
         """Ranks compute shares of a prompt in prefill graphs."""
@@ -3145,7 +3169,25 @@ class Config:
             and self.attn_cp_size > 1
         )
 
-    # specs/sglang/engine.yaml:422
+    # specs/sglang/engine.yaml:496
+    @cached_property
+    def require_mlp_sync(self) -> bool:
+        """`enable_dp_attention or require_gathered_buffer`."""
+        return self.enable_dp_attention or self.require_gathered_buffer
+
+    # specs/sglang/engine.yaml:424
+    @cached_property
+    def shares_prefill_graphs(self) -> bool:
+        """Where all ranks can, they replay the prefill graph of the one with the most tokens
+        together.
+        """
+        return (
+            self.enable_prefill_graph
+            and self.require_mlp_sync
+            and not present(self.prefill_graph_takes_sums)
+        )
+
+    # specs/sglang/engine.yaml:428
     @cached_property
     def captured_tokens(self) -> tuple[int, ...] | None:
         """Tokens of the prefill graphs; None unless enable_prefill_graph."""
@@ -3167,7 +3209,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:434
+    # specs/sglang/engine.yaml:440
     @cached_property
     def captured_drafts(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the draft model, which are chosen as if each request had one
@@ -3185,7 +3227,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:440
+    # specs/sglang/engine.yaml:446
     @cached_property
     def has_draft_extend_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and not
@@ -3197,7 +3239,7 @@ class Config:
             and not present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:442
+    # specs/sglang/engine.yaml:448
     @cached_property
     def has_multi_layer_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and enable_multi_layer_eagle`."""
@@ -3207,13 +3249,13 @@ class Config:
             and present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:444
+    # specs/sglang/engine.yaml:450
     @cached_property
     def catches_up_in_graphs(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle`."""
         return self.enable_decode_graph and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
 
-    # specs/sglang/engine.yaml:446
+    # specs/sglang/engine.yaml:452
     @cached_property
     def draft_front(self) -> int | None:
         """Tokens before the verified ones that layers of a draft model read once more; None
@@ -3230,7 +3272,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:455
+    # specs/sglang/engine.yaml:461
     @cached_property
     def draft_extend_width(self) -> int | None:
         """Tokens of each request when the draft model catches up; None unless has_draft_worker."""
@@ -3238,7 +3280,7 @@ class Config:
             return None
         return present(self.speculative_num_draft_tokens) + present(self.draft_front)
 
-    # specs/sglang/engine.yaml:459
+    # specs/sglang/engine.yaml:465
     @cached_property
     def has_frozen_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == frozen_kv_mtp`."""
@@ -3247,7 +3289,7 @@ class Config:
             and self.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
         )
 
-    # specs/sglang/engine.yaml:461
+    # specs/sglang/engine.yaml:467
     @cached_property
     def frozen_width(self) -> int | None:
         """`1 if enable_two_batch_overlap else speculative_eagle_topk`; None unless
@@ -3257,7 +3299,7 @@ class Config:
             return None
         return 1 if self.enable_two_batch_overlap else present(self.speculative_eagle_topk)
 
-    # specs/sglang/engine.yaml:464
+    # specs/sglang/engine.yaml:470
     @cached_property
     def captured_branches(self) -> tuple[int, ...] | None:
         """Rows of the graphs of drafts over frozen key-values, one for every branch of each
@@ -3276,7 +3318,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:470
+    # specs/sglang/engine.yaml:476
     @cached_property
     def tracks_mamba_prefixes(self) -> bool:
         """`enable_prefill_graph and mamba_extra_buffer and not disable_radix_cache`."""
@@ -3284,7 +3326,7 @@ class Config:
             self.enable_prefill_graph and self.mamba_extra_buffer and not self.disable_radix_cache
         )
 
-    # specs/sglang/engine.yaml:483
+    # specs/sglang/engine.yaml:489
     @cached_property
     def proxy_ranks(self) -> int:
         """Ranks that the hidden states between pipeline ranks are scattered over."""
@@ -3296,19 +3338,13 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:487
+    # specs/sglang/engine.yaml:493
     @cached_property
     def sync_pads_alike(self) -> bool:
         """Every rank computes the tokens of the largest, whatever that wastes."""
         return self.moe_a2a_backend == MoeA2aBackend.PPLX or (
             self.moe_a2a_backend == MoeA2aBackend.DEEPEP_V2 and self.deepep_v2_pads_alike
         )
-
-    # specs/sglang/engine.yaml:490
-    @cached_property
-    def require_mlp_sync(self) -> bool:
-        """`enable_dp_attention or require_gathered_buffer`."""
-        return self.enable_dp_attention or self.require_gathered_buffer
 
 
 _ARGUMENTS: Final = (
@@ -3375,42 +3411,43 @@ _ARGUMENTS: Final = (
     Argument("capture_requests", tuple, "specs/sglang/engine.yaml:159"),
     Argument("enable_prefill_graph", bool, "specs/sglang/engine.yaml:174"),
     Argument("prefill_graph_backend", PrefillGraphBackend, "specs/sglang/engine.yaml:176"),
-    Argument("capture_max_tokens", int, "specs/sglang/engine.yaml:179"),
-    Argument("capture_tokens", tuple, "specs/sglang/engine.yaml:182"),
-    Argument("full_prefill_max_req", int, "specs/sglang/engine.yaml:192"),
-    Argument("disable_chunked_prefix_cache", bool, "specs/sglang/engine.yaml:197"),
-    Argument("full_prefill_prefix_chunk_tokens", int, "specs/sglang/engine.yaml:200"),
-    Argument("residual_streams", int, "specs/sglang/engine.yaml:204"),
-    Argument("is_multimodal", bool, "specs/sglang/engine.yaml:206"),
-    Argument("disable_radix_cache", bool, "specs/sglang/engine.yaml:207"),
-    Argument("draft_input_size", int, "specs/sglang/engine.yaml:208"),
-    Argument("mamba_conv_length", int, "specs/sglang/engine.yaml:212"),
-    Argument("draft_hidden_size", int, "specs/sglang/engine.yaml:215"),
-    Argument("draft_is_eagle3", bool, "specs/sglang/engine.yaml:218"),
-    Argument("draft_index_topk", int, "specs/sglang/engine.yaml:220"),
-    Argument("draft_vocab_size", int, "specs/sglang/engine.yaml:223"),
-    Argument("speculative_use_rejection_sampling", bool, "specs/sglang/engine.yaml:226"),
-    Argument("enable_deterministic_inference", bool, "specs/sglang/engine.yaml:228"),
-    Argument("enable_lora", bool, "specs/sglang/engine.yaml:230"),
-    Argument("kv_canary", bool, "specs/sglang/engine.yaml:231"),
-    Argument("attention_backend", AttentionBackend, "specs/sglang/engine.yaml:233"),
-    Argument("request_table_extra", int, "specs/sglang/engine.yaml:237"),
-    Argument("sliding_window", int, "specs/sglang/engine.yaml:241"),
-    Argument("attention_heads", int, "specs/sglang/engine.yaml:244"),
-    Argument("value_head_size", int, "specs/sglang/engine.yaml:245"),
-    Argument("key_heads", int, "specs/sglang/engine.yaml:246"),
-    Argument("multiprocessors", int, "specs/sglang/engine.yaml:247"),
-    Argument("flashinfer_workspace_bytes", int, "specs/sglang/engine.yaml:248"),
-    Argument("triton_kv_splits", int, "specs/sglang/engine.yaml:251"),
-    Argument("mla_latent_size", int, "specs/sglang/engine.yaml:254"),
-    Argument("mla_output_size", int, "specs/sglang/engine.yaml:257"),
-    Argument("dsa_pages", bool, "specs/sglang/engine.yaml:260"),
-    Argument("dsa_index_topk", int, "specs/sglang/engine.yaml:262"),
-    Argument("encoder_only_layers", bool, "specs/sglang/engine.yaml:265"),
-    Argument("hybrid_linear", bool, "specs/sglang/engine.yaml:267"),
-    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:270"),
-    Argument("max_source_positions", int, "specs/sglang/engine.yaml:272"),
-    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:275"),
-    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:277"),
-    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:280"),
+    Argument("prefill_graph_takes_sums", bool, "specs/sglang/engine.yaml:179"),
+    Argument("capture_max_tokens", int, "specs/sglang/engine.yaml:182"),
+    Argument("capture_tokens", tuple, "specs/sglang/engine.yaml:185"),
+    Argument("full_prefill_max_req", int, "specs/sglang/engine.yaml:195"),
+    Argument("disable_chunked_prefix_cache", bool, "specs/sglang/engine.yaml:200"),
+    Argument("full_prefill_prefix_chunk_tokens", int, "specs/sglang/engine.yaml:203"),
+    Argument("residual_streams", int, "specs/sglang/engine.yaml:207"),
+    Argument("is_multimodal", bool, "specs/sglang/engine.yaml:209"),
+    Argument("disable_radix_cache", bool, "specs/sglang/engine.yaml:210"),
+    Argument("draft_input_size", int, "specs/sglang/engine.yaml:211"),
+    Argument("mamba_conv_length", int, "specs/sglang/engine.yaml:215"),
+    Argument("draft_hidden_size", int, "specs/sglang/engine.yaml:218"),
+    Argument("draft_is_eagle3", bool, "specs/sglang/engine.yaml:221"),
+    Argument("draft_index_topk", int, "specs/sglang/engine.yaml:223"),
+    Argument("draft_vocab_size", int, "specs/sglang/engine.yaml:226"),
+    Argument("speculative_use_rejection_sampling", bool, "specs/sglang/engine.yaml:229"),
+    Argument("enable_deterministic_inference", bool, "specs/sglang/engine.yaml:231"),
+    Argument("enable_lora", bool, "specs/sglang/engine.yaml:233"),
+    Argument("kv_canary", bool, "specs/sglang/engine.yaml:234"),
+    Argument("attention_backend", AttentionBackend, "specs/sglang/engine.yaml:236"),
+    Argument("request_table_extra", int, "specs/sglang/engine.yaml:240"),
+    Argument("sliding_window", int, "specs/sglang/engine.yaml:244"),
+    Argument("attention_heads", int, "specs/sglang/engine.yaml:247"),
+    Argument("value_head_size", int, "specs/sglang/engine.yaml:248"),
+    Argument("key_heads", int, "specs/sglang/engine.yaml:249"),
+    Argument("multiprocessors", int, "specs/sglang/engine.yaml:250"),
+    Argument("flashinfer_workspace_bytes", int, "specs/sglang/engine.yaml:251"),
+    Argument("triton_kv_splits", int, "specs/sglang/engine.yaml:254"),
+    Argument("mla_latent_size", int, "specs/sglang/engine.yaml:257"),
+    Argument("mla_output_size", int, "specs/sglang/engine.yaml:260"),
+    Argument("dsa_pages", bool, "specs/sglang/engine.yaml:263"),
+    Argument("dsa_index_topk", int, "specs/sglang/engine.yaml:265"),
+    Argument("encoder_only_layers", bool, "specs/sglang/engine.yaml:268"),
+    Argument("hybrid_linear", bool, "specs/sglang/engine.yaml:270"),
+    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:273"),
+    Argument("max_source_positions", int, "specs/sglang/engine.yaml:275"),
+    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:278"),
+    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:280"),
+    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:283"),
 )

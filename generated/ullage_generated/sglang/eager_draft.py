@@ -87,7 +87,7 @@ def fit_adaptive_draft_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -123,7 +123,7 @@ def fit_dflash_draft(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -193,7 +193,7 @@ def fit_draft_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -263,7 +263,7 @@ def fit_eagle_draft(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -319,14 +319,14 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
         rows.context_tokens,
         rows.proxy_tokens,
     )
-    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:98
+    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:102
     if config.attn_cp_size > 1:
         dealt = cdiv(tokens, config.attn_cp_size)
         cut = (tokens + requests * (config.attn_cp_size - 1)) // config.attn_cp_size
         context_tokens = align_up(
             dealt if config.cp_strategy == CpStrategy.INTERLEAVE else cut, config.cp_align
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(context_tokens=context_tokens, proxy_tokens=proxy_tokens)
@@ -429,7 +429,7 @@ def fit_frozen_kv_draft(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -460,7 +460,7 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
         rows.graph_tokens,
         rows.gathered_tokens,
     )
-    # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:8,
+    # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:9,
     # specs/sglang/transforms.yaml:29
     if config.require_mlp_sync:
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
@@ -476,7 +476,7 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_1,
             largest_1 * config.num_dp_ranks if alike else total_2,
         )
-    # dummy_request: specs/sglang/modes/idle_beside_extend.yaml:8,
+    # dummy_request: specs/sglang/modes/idle_beside_extend.yaml:9,
     # specs/sglang/transforms.yaml:44
     requests = max(requests, 1) if tokens > 0 else requests
     return rows._replace(
@@ -490,7 +490,7 @@ def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -560,7 +560,7 @@ def fit_idle_in_catch_up(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -630,7 +630,7 @@ def fit_idle_in_draft(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -701,7 +701,7 @@ def fit_idle_in_frozen_draft(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 

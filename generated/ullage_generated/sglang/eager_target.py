@@ -85,7 +85,7 @@ def fit_adaptive_verify(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -162,7 +162,7 @@ def fit_decode(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:79
+    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:83
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -171,7 +171,7 @@ def fit_decode(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -229,7 +229,7 @@ def fit_decode_beside_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -306,7 +306,7 @@ def fit_dllm_extend(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:79
+    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:83
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -315,7 +315,7 @@ def fit_dllm_extend(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -377,14 +377,14 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
         rows.context_tokens,
         rows.proxy_tokens,
     )
-    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:98
+    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:102
     if config.attn_cp_size > 1:
         dealt = cdiv(tokens, config.attn_cp_size)
         cut = (tokens + requests * (config.attn_cp_size - 1)) // config.attn_cp_size
         context_tokens = align_up(
             dealt if config.cp_strategy == CpStrategy.INTERLEAVE else cut, config.cp_align
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(context_tokens=context_tokens, proxy_tokens=proxy_tokens)
@@ -442,13 +442,13 @@ def fit_extend_in_two(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_prompts: specs/sglang/runners/eager.yaml:31, specs/sglang/transforms.yaml:89
+    # split_prompts: specs/sglang/runners/eager.yaml:31, specs/sglang/transforms.yaml:93
     if config.enable_two_batch_overlap:
         first_tokens, second_tokens = (
             align_up(split_tokens, config.attn_tp_size),
             align_up(tokens - split_tokens, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -528,7 +528,7 @@ def fit_idle(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:79
+    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:83
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -537,7 +537,7 @@ def fit_idle(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -574,7 +574,7 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
         rows.graph_tokens,
         rows.gathered_tokens,
     )
-    # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:8,
+    # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:9,
     # specs/sglang/transforms.yaml:29
     if config.require_mlp_sync:
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
@@ -590,7 +590,7 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_1,
             largest_1 * config.num_dp_ranks if alike else total_2,
         )
-    # dummy_request: specs/sglang/modes/idle_beside_extend.yaml:8,
+    # dummy_request: specs/sglang/modes/idle_beside_extend.yaml:9,
     # specs/sglang/transforms.yaml:44
     requests = max(requests, 1) if tokens > 0 else requests
     return rows._replace(
@@ -604,7 +604,7 @@ def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -660,14 +660,14 @@ def fit_mixed(config: Config, rows: Rows) -> Rows:
         rows.context_tokens,
         rows.proxy_tokens,
     )
-    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:98
+    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:102
     if config.attn_cp_size > 1:
         dealt = cdiv(tokens, config.attn_cp_size)
         cut = (tokens + requests * (config.attn_cp_size - 1)) // config.attn_cp_size
         context_tokens = align_up(
             dealt if config.cp_strategy == CpStrategy.INTERLEAVE else cut, config.cp_align
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(context_tokens=context_tokens, proxy_tokens=proxy_tokens)
@@ -719,7 +719,7 @@ def fit_split_prefill(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -798,7 +798,7 @@ def fit_target_verify(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:79
+    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:83
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -807,7 +807,7 @@ def fit_target_verify(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(

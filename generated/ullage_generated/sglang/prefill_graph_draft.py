@@ -79,29 +79,37 @@ def fit_capture_prefill(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_prefill as this runner has them, after prefill_bucket,
     split_captured_context, scatter_proxies.
     """
-    requests, tokens, graph_tokens, context_tokens, proxy_tokens = (
+    requests, tokens, graph_tokens, context_tokens, proxy_tokens, gathered_tokens = (
         rows.requests,
         rows.tokens,
         rows.graph_tokens,
         rows.context_tokens,
         rows.proxy_tokens,
+        rows.gathered_tokens,
     )
-    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:35,
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
     # specs/sglang/transforms.yaml:73
-    requests, tokens = (
+    requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
+        next_in(graph_tokens, present(config.captured_tokens)) * config.num_dp_ranks
+        if config.shares_prefill_graphs
+        else gathered_tokens,
     )
-    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:109
+    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
+    # specs/sglang/transforms.yaml:113
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
-    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
+    # specs/sglang/transforms.yaml:119
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
-        requests=requests, tokens=tokens, context_tokens=context_tokens, proxy_tokens=proxy_tokens
+        requests=requests,
+        tokens=tokens,
+        context_tokens=context_tokens,
+        proxy_tokens=proxy_tokens,
+        gathered_tokens=gathered_tokens,
     )
 
 
@@ -150,29 +158,128 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode extend as this runner has them, after prefill_bucket, split_captured_context,
     scatter_proxies.
     """
-    requests, tokens, graph_tokens, context_tokens, proxy_tokens = (
+    requests, tokens, graph_tokens, context_tokens, proxy_tokens, gathered_tokens = (
         rows.requests,
         rows.tokens,
         rows.graph_tokens,
         rows.context_tokens,
         rows.proxy_tokens,
+        rows.gathered_tokens,
     )
-    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:35,
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
     # specs/sglang/transforms.yaml:73
-    requests, tokens = (
+    requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
+        next_in(graph_tokens, present(config.captured_tokens)) * config.num_dp_ranks
+        if config.shares_prefill_graphs
+        else gathered_tokens,
     )
-    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:109
+    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
+    # specs/sglang/transforms.yaml:113
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
-    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
+    # specs/sglang/transforms.yaml:119
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
-        requests=requests, tokens=tokens, context_tokens=context_tokens, proxy_tokens=proxy_tokens
+        requests=requests,
+        tokens=tokens,
+        context_tokens=context_tokens,
+        proxy_tokens=proxy_tokens,
+        gathered_tokens=gathered_tokens,
+    )
+
+
+# specs/sglang/modes/idle_beside_extend.yaml:1
+def live_idle_beside_extend() -> Rows:
+    """Rows that the tensors bring in mode idle_beside_extend."""
+    return Rows(
+        requests=0,
+        tokens=0,
+        graph_requests=0,
+        graph_tokens=0,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=0,
+        gathered_tokens=0,
+    )
+
+
+# specs/sglang/modes/idle_beside_extend.yaml:1
+def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
+    """Rows in mode idle_beside_extend after mlp_sync_tokens, dummy_request."""
+    requests, tokens, graph_tokens, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_tokens,
+        rows.gathered_tokens,
+    )
+    # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:9,
+    # specs/sglang/transforms.yaml:29
+    if config.require_mlp_sync:
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[1] for each in gathered)
+        total_2 = sum(each[1] for each in gathered)
+        alike = not config.elastic_world_expanded and (
+            config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+        )
+        tokens, graph_tokens, gathered_tokens = (
+            largest_1 if alike else padded,
+            largest_1,
+            largest_1 * config.num_dp_ranks if alike else total_2,
+        )
+    # dummy_request: specs/sglang/modes/idle_beside_extend.yaml:9,
+    # specs/sglang/transforms.yaml:44
+    requests = max(requests, 1) if tokens > 0 else requests
+    return rows._replace(
+        requests=requests, tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens
+    )
+
+
+# specs/sglang/modes/idle_beside_extend.yaml:1
+def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
+    """Rows in mode idle_beside_extend as this runner has them, after prefill_bucket,
+    dummy_request, split_captured_context, scatter_proxies.
+    """
+    requests, tokens, graph_tokens, context_tokens, proxy_tokens, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_tokens,
+        rows.context_tokens,
+        rows.proxy_tokens,
+        rows.gathered_tokens,
+    )
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
+    # specs/sglang/transforms.yaml:73
+    requests, tokens, gathered_tokens = (
+        present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
+        next_in(graph_tokens, present(config.captured_tokens)),
+        next_in(graph_tokens, present(config.captured_tokens)) * config.num_dp_ranks
+        if config.shares_prefill_graphs
+        else gathered_tokens,
+    )
+    # dummy_request: specs/sglang/runners/prefill_graph.yaml:37, specs/sglang/transforms.yaml:44
+    requests = max(requests, 1) if tokens > 0 else requests
+    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
+    # specs/sglang/transforms.yaml:113
+    if config.splits_prefill:
+        context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
+    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
+    # specs/sglang/transforms.yaml:119
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        context_tokens=context_tokens,
+        proxy_tokens=proxy_tokens,
+        gathered_tokens=gathered_tokens,
     )
 
 
@@ -192,13 +299,24 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
             and config.has_draft_worker
             and config.enable_prefill_graph,
         ),
+        (
+            Mode.IDLE_BESIDE_EXTEND,
+            not config.dllm
+            and config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            and config.require_mlp_sync
+            and config.has_draft_worker
+            and config.enable_prefill_graph,
+        ),
     )
     return tuple(mode for mode, is_served in modes if is_served)
 
 
 def exchanging_modes(config: Config) -> tuple[Mode, ...]:
     """The modes whose padding other ranks take part in."""
-    modes = ((Mode.EXTEND, config.require_mlp_sync),)
+    modes = (
+        (Mode.EXTEND, config.require_mlp_sync),
+        (Mode.IDLE_BESIDE_EXTEND, config.require_mlp_sync),
+    )
     return tuple(mode for mode, is_exchanging in modes if is_exchanging)
 
 
@@ -207,6 +325,8 @@ SEEN: Final[Mapping[Mode, Seen]] = {
     Mode.CAPTURE_PREFILL: Seen((), (("input_ids", 0),)),
     # specs/sglang/modes/extend.yaml:1
     Mode.EXTEND: Seen(("batch_size",), (("input_ids", 0), ("input_embeds", 0))),
+    # specs/sglang/modes/idle_beside_extend.yaml:1
+    Mode.IDLE_BESIDE_EXTEND: Seen(),
 }
 """What load sees of the batches of each mode."""
 CARRIED: Final = (("input_embeds", "input_embeds"),)
@@ -312,6 +432,8 @@ class PrefillGraphDraftRunner:
                 return self._extents_capture_prefill(live, pad, sources)
             case Mode.EXTEND:
                 return self._extents_extend(live, pad, sources)
+            case Mode.IDLE_BESIDE_EXTEND:
+                return self._extents_idle_beside_extend(live, pad, sources)
             case _:
                 raise self._unknown(live.mode)
 
@@ -326,11 +448,14 @@ class PrefillGraphDraftRunner:
         match live.mode:
             case Mode.CAPTURE_PREFILL:
                 return True
-            case Mode.EXTEND:
+            case Mode.EXTEND | Mode.IDLE_BESIDE_EXTEND:
                 return (
                     extents.padded.graph_tokens <= max(present(config.captured_tokens))
-                    and next_in(extents.padded.graph_tokens, present(config.captured_tokens))
-                    <= 2 * extents.rows.tokens
+                    and (
+                        config.shares_prefill_graphs
+                        or next_in(extents.padded.graph_tokens, present(config.captured_tokens))
+                        <= 2 * extents.rows.tokens
+                    )
                     and (
                         not config.whole_prefill_graph
                         or extents.padded.requests <= present(config.full_prefill_max_req)
@@ -358,7 +483,7 @@ class PrefillGraphDraftRunner:
         match live.mode:
             case Mode.CAPTURE_PREFILL:
                 return self._execute_capturing(live, engine, pad)
-            case Mode.EXTEND:
+            case Mode.EXTEND | Mode.IDLE_BESIDE_EXTEND:
                 return self._execute_extending(live, engine, pad)
             case _:
                 raise self._unknown(live.mode)
@@ -425,17 +550,20 @@ class PrefillGraphDraftRunner:
     def _tables(self) -> Mapping[Mode, SlotTable[LiveBatch, Extents]]:
         """The slots that each mode loads."""
         return {
-            **dict.fromkeys((Mode.CAPTURE_PREFILL, Mode.EXTEND), self._slots_prefilling()),
+            **dict.fromkeys(
+                (Mode.CAPTURE_PREFILL, Mode.EXTEND, Mode.IDLE_BESIDE_EXTEND),
+                self._slots_prefilling(),
+            ),
         }
 
     def _poison(self, live: LiveBatch) -> None:
         match live.mode:
-            case Mode.CAPTURE_PREFILL | Mode.EXTEND:
+            case Mode.CAPTURE_PREFILL | Mode.EXTEND | Mode.IDLE_BESIDE_EXTEND:
                 self._poison_prefilling(live)
 
     def _require_unpoisoned(self, batch: PrefillGraphDraftBatch) -> None:
         match batch.mode:
-            case Mode.CAPTURE_PREFILL | Mode.EXTEND:
+            case Mode.CAPTURE_PREFILL | Mode.EXTEND | Mode.IDLE_BESIDE_EXTEND:
                 self._require_unpoisoned_prefilling(batch, batch.mode.value)
 
     # specs/sglang/modes/capture_prefill.yaml:1
@@ -595,7 +723,7 @@ class PrefillGraphDraftRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/prefill_graph.yaml:37
+        # specs/sglang/runners/prefill_graph.yaml:41
         if pad and padded_rows.graph_tokens > max(present(config.captured_tokens)):
             raise broken_relation(
                 "extend",
@@ -624,19 +752,21 @@ class PrefillGraphDraftRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:37",
+                place="specs/sglang/runners/prefill_graph.yaml:41",
             )
-        # specs/sglang/runners/prefill_graph.yaml:38
-        if (
-            pad
-            and next_in(padded_rows.graph_tokens, present(config.captured_tokens)) > 2 * rows.tokens
+        # specs/sglang/runners/prefill_graph.yaml:42
+        if pad and not (
+            config.shares_prefill_graphs
+            or next_in(padded_rows.graph_tokens, present(config.captured_tokens)) <= 2 * rows.tokens
         ):
             raise broken_relation(
                 "extend",
-                "next_in(graph_tokens, captured_tokens) <= 2 * live_tokens",
+                "shares_prefill_graphs or next_in(graph_tokens, captured_tokens) <= 2 * "
+                "live_tokens",
                 {
                     "live_tokens": rows.tokens,
                     "graph_tokens": padded_rows.graph_tokens,
+                    "shares_prefill_graphs": config.shares_prefill_graphs,
                     "captured_tokens": config.captured_tokens,
                     "context_length": config.context_length,
                     "tp_size": config.tp_size,
@@ -656,12 +786,13 @@ class PrefillGraphDraftRunner:
                     "request_pool_size": config.request_pool_size,
                     "enable_prefill_graph": config.enable_prefill_graph,
                     "prefill_graph_backend": config.prefill_graph_backend,
+                    "prefill_graph_takes_sums": config.prefill_graph_takes_sums,
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:38",
+                place="specs/sglang/runners/prefill_graph.yaml:42",
             )
-        # specs/sglang/runners/prefill_graph.yaml:39
+        # specs/sglang/runners/prefill_graph.yaml:43
         if pad and not (
             not config.whole_prefill_graph
             or padded_rows.requests <= present(config.full_prefill_max_req)
@@ -676,7 +807,7 @@ class PrefillGraphDraftRunner:
                     "enable_prefill_graph": config.enable_prefill_graph,
                     "prefill_graph_backend": config.prefill_graph_backend,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:39",
+                place="specs/sglang/runners/prefill_graph.yaml:43",
             )
         if pad:
             padded_rows = fit_extend(config, padded_rows)
@@ -722,6 +853,163 @@ class PrefillGraphDraftRunner:
             self.capacities.proxy_tokens,
             place="specs/sglang/engine.yaml:23",
             binding="cdiv(max(captured_tokens), proxy_ranks)",
+        )
+        return Extents(rows, padded_rows)
+
+    # specs/sglang/modes/idle_beside_extend.yaml:1
+    def _extents_idle_beside_extend(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
+        config = self.config
+        try:
+            rows = live_idle_beside_extend()
+            if sources:
+                self._check_sources_prefilling(live, rows, isinstance(pad, Offer) and pad.checked)
+        except UllageRuntimeError as refusal:
+            if pad is True and config.require_mlp_sync:
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
+            raise
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_idle_beside_extend(config, self.ranks, rows)
+            if pad
+            else rows
+        )
+        # specs/sglang/runners/prefill_graph.yaml:41
+        if pad and padded_rows.graph_tokens > max(present(config.captured_tokens)):
+            raise broken_relation(
+                "idle_beside_extend",
+                "graph_tokens <= max(captured_tokens)",
+                {
+                    "graph_tokens": padded_rows.graph_tokens,
+                    "captured_tokens": config.captured_tokens,
+                    "context_length": config.context_length,
+                    "tp_size": config.tp_size,
+                    "dp_size": config.dp_size,
+                    "attn_dp_size": config.attn_dp_size,
+                    "attn_cp_size": config.attn_cp_size,
+                    "enable_dp_attention": config.enable_dp_attention,
+                    "cp_strategy": config.cp_strategy,
+                    "moe_a2a_backend": config.moe_a2a_backend,
+                    "moe_dense_tp_size": config.moe_dense_tp_size,
+                    "enable_dp_lm_head": config.enable_dp_lm_head,
+                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
+                    "elastic_world_expanded": config.elastic_world_expanded,
+                    "mori_receive_bound": config.mori_receive_bound,
+                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
+                    "hip": config.hip,
+                    "request_pool_size": config.request_pool_size,
+                    "enable_prefill_graph": config.enable_prefill_graph,
+                    "prefill_graph_backend": config.prefill_graph_backend,
+                    "capture_tokens": config.capture_tokens,
+                    "full_prefill_max_req": config.full_prefill_max_req,
+                },
+                place="specs/sglang/runners/prefill_graph.yaml:41",
+            )
+        # specs/sglang/runners/prefill_graph.yaml:42
+        if pad and not (
+            config.shares_prefill_graphs
+            or next_in(padded_rows.graph_tokens, present(config.captured_tokens)) <= 2 * rows.tokens
+        ):
+            raise broken_relation(
+                "idle_beside_extend",
+                "shares_prefill_graphs or next_in(graph_tokens, captured_tokens) <= 2 * "
+                "live_tokens",
+                {
+                    "live_tokens": rows.tokens,
+                    "graph_tokens": padded_rows.graph_tokens,
+                    "shares_prefill_graphs": config.shares_prefill_graphs,
+                    "captured_tokens": config.captured_tokens,
+                    "context_length": config.context_length,
+                    "tp_size": config.tp_size,
+                    "dp_size": config.dp_size,
+                    "attn_dp_size": config.attn_dp_size,
+                    "attn_cp_size": config.attn_cp_size,
+                    "enable_dp_attention": config.enable_dp_attention,
+                    "cp_strategy": config.cp_strategy,
+                    "moe_a2a_backend": config.moe_a2a_backend,
+                    "moe_dense_tp_size": config.moe_dense_tp_size,
+                    "enable_dp_lm_head": config.enable_dp_lm_head,
+                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
+                    "elastic_world_expanded": config.elastic_world_expanded,
+                    "mori_receive_bound": config.mori_receive_bound,
+                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
+                    "hip": config.hip,
+                    "request_pool_size": config.request_pool_size,
+                    "enable_prefill_graph": config.enable_prefill_graph,
+                    "prefill_graph_backend": config.prefill_graph_backend,
+                    "prefill_graph_takes_sums": config.prefill_graph_takes_sums,
+                    "capture_tokens": config.capture_tokens,
+                    "full_prefill_max_req": config.full_prefill_max_req,
+                },
+                place="specs/sglang/runners/prefill_graph.yaml:42",
+            )
+        # specs/sglang/runners/prefill_graph.yaml:43
+        if pad and not (
+            not config.whole_prefill_graph
+            or padded_rows.requests <= present(config.full_prefill_max_req)
+        ):
+            raise broken_relation(
+                "idle_beside_extend",
+                "not whole_prefill_graph or requests <= full_prefill_max_req",
+                {
+                    "requests": padded_rows.requests,
+                    "whole_prefill_graph": config.whole_prefill_graph,
+                    "full_prefill_max_req": config.full_prefill_max_req,
+                    "enable_prefill_graph": config.enable_prefill_graph,
+                    "prefill_graph_backend": config.prefill_graph_backend,
+                },
+                place="specs/sglang/runners/prefill_graph.yaml:43",
+            )
+        if pad:
+            padded_rows = fit_idle_beside_extend(config, padded_rows)
+        check_extent(
+            "idle_beside_extend",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="max(full_prefill_max_req if whole_prefill_graph else 1 if max(0, "
+            "min(align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) if "
+            "not dllm and speculative_algorithm == eagle and 1 < num_dp_ranks else 0,"
+            " max(captured_tokens))) > 0 else 0, 1)",
+        )
+        check_extent(
+            "idle_beside_extend",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="next_in(max(0, min(align_up(align_up(prefill_limit_draft, attn_tp_size),"
+            " cp_align) if not dllm and speculative_algorithm == eagle and 1 < "
+            "num_dp_ranks else 0, max(captured_tokens))), captured_tokens)",
+        )
+        check_extent(
+            "idle_beside_extend",
+            "context_tokens",
+            0,
+            padded_rows.context_tokens,
+            self.capacities.context_tokens,
+            place="specs/sglang/engine.yaml:21",
+            binding="align_up(cdiv(next_in(max(0, min(align_up(align_up(prefill_limit_draft, "
+            "attn_tp_size), cp_align) if not dllm and speculative_algorithm == eagle "
+            "and 1 < num_dp_ranks else 0, max(captured_tokens))), captured_tokens), "
+            "attn_cp_size), cp_align) if splits_prefill else 0",
+        )
+        check_extent(
+            "idle_beside_extend",
+            "proxy_tokens",
+            rows.proxy_tokens,
+            padded_rows.proxy_tokens,
+            self.capacities.proxy_tokens,
+            place="specs/sglang/engine.yaml:23",
+            binding="cdiv(next_in(max(0, min(align_up(align_up(prefill_limit_draft, "
+            "attn_tp_size), cp_align) if not dllm and speculative_algorithm == eagle "
+            "and 1 < num_dp_ranks else 0, max(captured_tokens))), captured_tokens), "
+            "proxy_ranks) if pp_size > 1 else 0",
         )
         return Extents(rows, padded_rows)
 
@@ -942,7 +1230,7 @@ class PrefillGraphDraftRunner:
             self._check_values_prefilling(live, mode)
 
     def _slots_prefilling(self) -> SlotTable[LiveBatch, Extents]:
-        """The slots of capture_prefill, extend."""
+        """The slots of capture_prefill, extend, idle_beside_extend."""
         config = self.config
         registry = self.registry
         return SlotTable(
@@ -1399,53 +1687,53 @@ class PrefillGraphDraftRunner:
     ) -> OutputT:
         """The steps of capture_prefill."""
         config = self.config
-        # specs/sglang/runners/prefill_graph.yaml:61
+        # specs/sglang/runners/prefill_graph.yaml:65
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/prefill_graph.yaml:62
+        # specs/sglang/runners/prefill_graph.yaml:66
         engine.plan_prefill(batch)
         if config.splits_prefill:
-            # specs/sglang/runners/prefill_graph.yaml:63
+            # specs/sglang/runners/prefill_graph.yaml:67
             engine.split_prefill(batch)
-        # specs/sglang/runners/prefill_graph.yaml:64
-        engine.capture(batch)
         # specs/sglang/runners/prefill_graph.yaml:68
-        with engine.timer(batch):
-            # specs/sglang/runners/prefill_graph.yaml:69
-            output = engine.replay(batch)
+        engine.capture(batch)
         # specs/sglang/runners/prefill_graph.yaml:72
+        with engine.timer(batch):
+            # specs/sglang/runners/prefill_graph.yaml:73
+            output = engine.replay(batch)
+        # specs/sglang/runners/prefill_graph.yaml:76
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/prefill_graph.yaml:72",
+            place="specs/sglang/runners/prefill_graph.yaml:76",
         )
         return output
 
     def _execute_extending(
         self, live: LiveBatch, engine: PrefillGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
-        """The steps of extend."""
+        """The steps of extend, idle_beside_extend."""
         config = self.config
-        # specs/sglang/runners/prefill_graph.yaml:61
+        # specs/sglang/runners/prefill_graph.yaml:65
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/prefill_graph.yaml:62
+        # specs/sglang/runners/prefill_graph.yaml:66
         engine.plan_prefill(batch)
         if config.splits_prefill:
-            # specs/sglang/runners/prefill_graph.yaml:63
+            # specs/sglang/runners/prefill_graph.yaml:67
             engine.split_prefill(batch)
-        # specs/sglang/runners/prefill_graph.yaml:68
-        with engine.timer(batch):
-            # specs/sglang/runners/prefill_graph.yaml:69
-            output = engine.replay(batch)
         # specs/sglang/runners/prefill_graph.yaml:72
+        with engine.timer(batch):
+            # specs/sglang/runners/prefill_graph.yaml:73
+            output = engine.replay(batch)
+        # specs/sglang/runners/prefill_graph.yaml:76
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/prefill_graph.yaml:72",
+            place="specs/sglang/runners/prefill_graph.yaml:76",
         )
         return output

@@ -79,29 +79,37 @@ def fit_capture_prefill(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_prefill as this runner has them, after prefill_bucket,
     split_captured_context, scatter_proxies.
     """
-    requests, tokens, graph_tokens, context_tokens, proxy_tokens = (
+    requests, tokens, graph_tokens, context_tokens, proxy_tokens, gathered_tokens = (
         rows.requests,
         rows.tokens,
         rows.graph_tokens,
         rows.context_tokens,
         rows.proxy_tokens,
+        rows.gathered_tokens,
     )
-    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:35,
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
     # specs/sglang/transforms.yaml:73
-    requests, tokens = (
+    requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
+        next_in(graph_tokens, present(config.captured_tokens)) * config.num_dp_ranks
+        if config.shares_prefill_graphs
+        else gathered_tokens,
     )
-    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:109
+    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
+    # specs/sglang/transforms.yaml:113
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
-    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
+    # specs/sglang/transforms.yaml:119
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
-        requests=requests, tokens=tokens, context_tokens=context_tokens, proxy_tokens=proxy_tokens
+        requests=requests,
+        tokens=tokens,
+        context_tokens=context_tokens,
+        proxy_tokens=proxy_tokens,
+        gathered_tokens=gathered_tokens,
     )
 
 
@@ -151,29 +159,37 @@ def fit_decode_beside_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode decode_beside_extend as this runner has them, after prefill_bucket,
     split_captured_context, scatter_proxies.
     """
-    requests, tokens, graph_tokens, context_tokens, proxy_tokens = (
+    requests, tokens, graph_tokens, context_tokens, proxy_tokens, gathered_tokens = (
         rows.requests,
         rows.tokens,
         rows.graph_tokens,
         rows.context_tokens,
         rows.proxy_tokens,
+        rows.gathered_tokens,
     )
-    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:35,
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
     # specs/sglang/transforms.yaml:73
-    requests, tokens = (
+    requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
+        next_in(graph_tokens, present(config.captured_tokens)) * config.num_dp_ranks
+        if config.shares_prefill_graphs
+        else gathered_tokens,
     )
-    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:109
+    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
+    # specs/sglang/transforms.yaml:113
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
-    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
+    # specs/sglang/transforms.yaml:119
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
-        requests=requests, tokens=tokens, context_tokens=context_tokens, proxy_tokens=proxy_tokens
+        requests=requests,
+        tokens=tokens,
+        context_tokens=context_tokens,
+        proxy_tokens=proxy_tokens,
+        gathered_tokens=gathered_tokens,
     )
 
 
@@ -222,29 +238,128 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode extend as this runner has them, after prefill_bucket, split_captured_context,
     scatter_proxies.
     """
-    requests, tokens, graph_tokens, context_tokens, proxy_tokens = (
+    requests, tokens, graph_tokens, context_tokens, proxy_tokens, gathered_tokens = (
         rows.requests,
         rows.tokens,
         rows.graph_tokens,
         rows.context_tokens,
         rows.proxy_tokens,
+        rows.gathered_tokens,
     )
-    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:35,
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
     # specs/sglang/transforms.yaml:73
-    requests, tokens = (
+    requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
+        next_in(graph_tokens, present(config.captured_tokens)) * config.num_dp_ranks
+        if config.shares_prefill_graphs
+        else gathered_tokens,
     )
-    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:109
+    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
+    # specs/sglang/transforms.yaml:113
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
-    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
+    # specs/sglang/transforms.yaml:119
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
-        requests=requests, tokens=tokens, context_tokens=context_tokens, proxy_tokens=proxy_tokens
+        requests=requests,
+        tokens=tokens,
+        context_tokens=context_tokens,
+        proxy_tokens=proxy_tokens,
+        gathered_tokens=gathered_tokens,
+    )
+
+
+# specs/sglang/modes/idle_beside_extend.yaml:1
+def live_idle_beside_extend() -> Rows:
+    """Rows that the tensors bring in mode idle_beside_extend."""
+    return Rows(
+        requests=0,
+        tokens=0,
+        graph_requests=0,
+        graph_tokens=0,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=0,
+        gathered_tokens=0,
+    )
+
+
+# specs/sglang/modes/idle_beside_extend.yaml:1
+def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
+    """Rows in mode idle_beside_extend after mlp_sync_tokens, dummy_request."""
+    requests, tokens, graph_tokens, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_tokens,
+        rows.gathered_tokens,
+    )
+    # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:9,
+    # specs/sglang/transforms.yaml:29
+    if config.require_mlp_sync:
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[1] for each in gathered)
+        total_2 = sum(each[1] for each in gathered)
+        alike = not config.elastic_world_expanded and (
+            config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+        )
+        tokens, graph_tokens, gathered_tokens = (
+            largest_1 if alike else padded,
+            largest_1,
+            largest_1 * config.num_dp_ranks if alike else total_2,
+        )
+    # dummy_request: specs/sglang/modes/idle_beside_extend.yaml:9,
+    # specs/sglang/transforms.yaml:44
+    requests = max(requests, 1) if tokens > 0 else requests
+    return rows._replace(
+        requests=requests, tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens
+    )
+
+
+# specs/sglang/modes/idle_beside_extend.yaml:1
+def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
+    """Rows in mode idle_beside_extend as this runner has them, after prefill_bucket,
+    dummy_request, split_captured_context, scatter_proxies.
+    """
+    requests, tokens, graph_tokens, context_tokens, proxy_tokens, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_tokens,
+        rows.context_tokens,
+        rows.proxy_tokens,
+        rows.gathered_tokens,
+    )
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
+    # specs/sglang/transforms.yaml:73
+    requests, tokens, gathered_tokens = (
+        present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
+        next_in(graph_tokens, present(config.captured_tokens)),
+        next_in(graph_tokens, present(config.captured_tokens)) * config.num_dp_ranks
+        if config.shares_prefill_graphs
+        else gathered_tokens,
+    )
+    # dummy_request: specs/sglang/runners/prefill_graph.yaml:37, specs/sglang/transforms.yaml:44
+    requests = max(requests, 1) if tokens > 0 else requests
+    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
+    # specs/sglang/transforms.yaml:113
+    if config.splits_prefill:
+        context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
+    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
+    # specs/sglang/transforms.yaml:119
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        context_tokens=context_tokens,
+        proxy_tokens=proxy_tokens,
+        gathered_tokens=gathered_tokens,
     )
 
 
@@ -293,29 +408,37 @@ def fit_mixed(config: Config, rows: Rows) -> Rows:
     """Rows in mode mixed as this runner has them, after prefill_bucket, split_captured_context,
     scatter_proxies.
     """
-    requests, tokens, graph_tokens, context_tokens, proxy_tokens = (
+    requests, tokens, graph_tokens, context_tokens, proxy_tokens, gathered_tokens = (
         rows.requests,
         rows.tokens,
         rows.graph_tokens,
         rows.context_tokens,
         rows.proxy_tokens,
+        rows.gathered_tokens,
     )
-    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:35,
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
     # specs/sglang/transforms.yaml:73
-    requests, tokens = (
+    requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
+        next_in(graph_tokens, present(config.captured_tokens)) * config.num_dp_ranks
+        if config.shares_prefill_graphs
+        else gathered_tokens,
     )
-    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:109
+    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
+    # specs/sglang/transforms.yaml:113
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
-    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
+    # specs/sglang/transforms.yaml:119
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
-        requests=requests, tokens=tokens, context_tokens=context_tokens, proxy_tokens=proxy_tokens
+        requests=requests,
+        tokens=tokens,
+        context_tokens=context_tokens,
+        proxy_tokens=proxy_tokens,
+        gathered_tokens=gathered_tokens,
     )
 
 
@@ -331,6 +454,10 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
             and config.enable_prefill_graph,
         ),
         (Mode.EXTEND, not config.dllm and config.enable_prefill_graph),
+        (
+            Mode.IDLE_BESIDE_EXTEND,
+            not config.dllm and config.require_mlp_sync and config.enable_prefill_graph,
+        ),
         (
             Mode.MIXED,
             config.enable_mixed_chunk
@@ -348,6 +475,7 @@ def exchanging_modes(config: Config) -> tuple[Mode, ...]:
     modes = (
         (Mode.DECODE_BESIDE_EXTEND, config.require_mlp_sync),
         (Mode.EXTEND, config.require_mlp_sync),
+        (Mode.IDLE_BESIDE_EXTEND, config.require_mlp_sync),
         (Mode.MIXED, config.require_mlp_sync),
     )
     return tuple(mode for mode, is_exchanging in modes if is_exchanging)
@@ -360,6 +488,8 @@ SEEN: Final[Mapping[Mode, Seen]] = {
     Mode.DECODE_BESIDE_EXTEND: Seen(("batch_size",)),
     # specs/sglang/modes/extend.yaml:1
     Mode.EXTEND: Seen(("batch_size",), (("input_ids", 0), ("input_embeds", 0))),
+    # specs/sglang/modes/idle_beside_extend.yaml:1
+    Mode.IDLE_BESIDE_EXTEND: Seen(),
     # specs/sglang/modes/mixed.yaml:1
     Mode.MIXED: Seen(("running_requests", "prefill_requests", "prefill_tokens")),
 }
@@ -469,6 +599,8 @@ class PrefillGraphTargetRunner:
                 return self._extents_decode_beside_extend(live, pad, sources)
             case Mode.EXTEND:
                 return self._extents_extend(live, pad, sources)
+            case Mode.IDLE_BESIDE_EXTEND:
+                return self._extents_idle_beside_extend(live, pad, sources)
             case Mode.MIXED:
                 return self._extents_mixed(live, pad, sources)
             case _:
@@ -485,11 +617,14 @@ class PrefillGraphTargetRunner:
         match live.mode:
             case Mode.CAPTURE_PREFILL:
                 return True
-            case Mode.DECODE_BESIDE_EXTEND | Mode.EXTEND | Mode.MIXED:
+            case Mode.DECODE_BESIDE_EXTEND | Mode.EXTEND | Mode.IDLE_BESIDE_EXTEND | Mode.MIXED:
                 return (
                     extents.padded.graph_tokens <= max(present(config.captured_tokens))
-                    and next_in(extents.padded.graph_tokens, present(config.captured_tokens))
-                    <= 2 * extents.rows.tokens
+                    and (
+                        config.shares_prefill_graphs
+                        or next_in(extents.padded.graph_tokens, present(config.captured_tokens))
+                        <= 2 * extents.rows.tokens
+                    )
                     and (
                         not config.whole_prefill_graph
                         or extents.padded.requests <= present(config.full_prefill_max_req)
@@ -521,7 +656,7 @@ class PrefillGraphTargetRunner:
         match live.mode:
             case Mode.CAPTURE_PREFILL:
                 return self._execute_capturing(live, engine, pad)
-            case Mode.DECODE_BESIDE_EXTEND | Mode.EXTEND | Mode.MIXED:
+            case Mode.DECODE_BESIDE_EXTEND | Mode.EXTEND | Mode.IDLE_BESIDE_EXTEND | Mode.MIXED:
                 return self._execute_extending(live, engine, pad)
             case _:
                 raise self._unknown(live.mode)
@@ -593,19 +728,37 @@ class PrefillGraphTargetRunner:
         """The slots that each mode loads."""
         return {
             **dict.fromkeys(
-                (Mode.CAPTURE_PREFILL, Mode.DECODE_BESIDE_EXTEND, Mode.EXTEND, Mode.MIXED),
+                (
+                    Mode.CAPTURE_PREFILL,
+                    Mode.DECODE_BESIDE_EXTEND,
+                    Mode.EXTEND,
+                    Mode.IDLE_BESIDE_EXTEND,
+                    Mode.MIXED,
+                ),
                 self._slots_prefilling(),
             ),
         }
 
     def _poison(self, live: LiveBatch) -> None:
         match live.mode:
-            case Mode.CAPTURE_PREFILL | Mode.DECODE_BESIDE_EXTEND | Mode.EXTEND | Mode.MIXED:
+            case (
+                Mode.CAPTURE_PREFILL
+                | Mode.DECODE_BESIDE_EXTEND
+                | Mode.EXTEND
+                | Mode.IDLE_BESIDE_EXTEND
+                | Mode.MIXED
+            ):
                 self._poison_prefilling(live)
 
     def _require_unpoisoned(self, batch: PrefillGraphTargetBatch) -> None:
         match batch.mode:
-            case Mode.CAPTURE_PREFILL | Mode.DECODE_BESIDE_EXTEND | Mode.EXTEND | Mode.MIXED:
+            case (
+                Mode.CAPTURE_PREFILL
+                | Mode.DECODE_BESIDE_EXTEND
+                | Mode.EXTEND
+                | Mode.IDLE_BESIDE_EXTEND
+                | Mode.MIXED
+            ):
                 self._require_unpoisoned_prefilling(batch, batch.mode.value)
 
     # specs/sglang/modes/capture_prefill.yaml:1
@@ -737,7 +890,7 @@ class PrefillGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/prefill_graph.yaml:37
+        # specs/sglang/runners/prefill_graph.yaml:41
         if pad and padded_rows.graph_tokens > max(present(config.captured_tokens)):
             raise broken_relation(
                 "decode_beside_extend",
@@ -766,19 +919,21 @@ class PrefillGraphTargetRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:37",
+                place="specs/sglang/runners/prefill_graph.yaml:41",
             )
-        # specs/sglang/runners/prefill_graph.yaml:38
-        if (
-            pad
-            and next_in(padded_rows.graph_tokens, present(config.captured_tokens)) > 2 * rows.tokens
+        # specs/sglang/runners/prefill_graph.yaml:42
+        if pad and not (
+            config.shares_prefill_graphs
+            or next_in(padded_rows.graph_tokens, present(config.captured_tokens)) <= 2 * rows.tokens
         ):
             raise broken_relation(
                 "decode_beside_extend",
-                "next_in(graph_tokens, captured_tokens) <= 2 * live_tokens",
+                "shares_prefill_graphs or next_in(graph_tokens, captured_tokens) <= 2 * "
+                "live_tokens",
                 {
                     "live_tokens": rows.tokens,
                     "graph_tokens": padded_rows.graph_tokens,
+                    "shares_prefill_graphs": config.shares_prefill_graphs,
                     "captured_tokens": config.captured_tokens,
                     "context_length": config.context_length,
                     "tp_size": config.tp_size,
@@ -798,12 +953,13 @@ class PrefillGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "enable_prefill_graph": config.enable_prefill_graph,
                     "prefill_graph_backend": config.prefill_graph_backend,
+                    "prefill_graph_takes_sums": config.prefill_graph_takes_sums,
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:38",
+                place="specs/sglang/runners/prefill_graph.yaml:42",
             )
-        # specs/sglang/runners/prefill_graph.yaml:39
+        # specs/sglang/runners/prefill_graph.yaml:43
         if pad and not (
             not config.whole_prefill_graph
             or padded_rows.requests <= present(config.full_prefill_max_req)
@@ -818,7 +974,7 @@ class PrefillGraphTargetRunner:
                     "enable_prefill_graph": config.enable_prefill_graph,
                     "prefill_graph_backend": config.prefill_graph_backend,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:39",
+                place="specs/sglang/runners/prefill_graph.yaml:43",
             )
         if pad:
             padded_rows = fit_decode_beside_extend(config, padded_rows)
@@ -972,7 +1128,7 @@ class PrefillGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/prefill_graph.yaml:37
+        # specs/sglang/runners/prefill_graph.yaml:41
         if pad and padded_rows.graph_tokens > max(present(config.captured_tokens)):
             raise broken_relation(
                 "extend",
@@ -1001,19 +1157,21 @@ class PrefillGraphTargetRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:37",
+                place="specs/sglang/runners/prefill_graph.yaml:41",
             )
-        # specs/sglang/runners/prefill_graph.yaml:38
-        if (
-            pad
-            and next_in(padded_rows.graph_tokens, present(config.captured_tokens)) > 2 * rows.tokens
+        # specs/sglang/runners/prefill_graph.yaml:42
+        if pad and not (
+            config.shares_prefill_graphs
+            or next_in(padded_rows.graph_tokens, present(config.captured_tokens)) <= 2 * rows.tokens
         ):
             raise broken_relation(
                 "extend",
-                "next_in(graph_tokens, captured_tokens) <= 2 * live_tokens",
+                "shares_prefill_graphs or next_in(graph_tokens, captured_tokens) <= 2 * "
+                "live_tokens",
                 {
                     "live_tokens": rows.tokens,
                     "graph_tokens": padded_rows.graph_tokens,
+                    "shares_prefill_graphs": config.shares_prefill_graphs,
                     "captured_tokens": config.captured_tokens,
                     "context_length": config.context_length,
                     "tp_size": config.tp_size,
@@ -1033,12 +1191,13 @@ class PrefillGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "enable_prefill_graph": config.enable_prefill_graph,
                     "prefill_graph_backend": config.prefill_graph_backend,
+                    "prefill_graph_takes_sums": config.prefill_graph_takes_sums,
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:38",
+                place="specs/sglang/runners/prefill_graph.yaml:42",
             )
-        # specs/sglang/runners/prefill_graph.yaml:39
+        # specs/sglang/runners/prefill_graph.yaml:43
         if pad and not (
             not config.whole_prefill_graph
             or padded_rows.requests <= present(config.full_prefill_max_req)
@@ -1053,7 +1212,7 @@ class PrefillGraphTargetRunner:
                     "enable_prefill_graph": config.enable_prefill_graph,
                     "prefill_graph_backend": config.prefill_graph_backend,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:39",
+                place="specs/sglang/runners/prefill_graph.yaml:43",
             )
         if pad:
             padded_rows = fit_extend(config, padded_rows)
@@ -1105,6 +1264,199 @@ class PrefillGraphTargetRunner:
             self.capacities.proxy_tokens,
             place="specs/sglang/engine.yaml:23",
             binding="cdiv(max(captured_tokens), proxy_ranks)",
+        )
+        return Extents(rows, padded_rows)
+
+    # specs/sglang/modes/idle_beside_extend.yaml:1
+    def _extents_idle_beside_extend(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
+        config = self.config
+        try:
+            rows = live_idle_beside_extend()
+            if sources:
+                self._check_sources_prefilling(live, rows, isinstance(pad, Offer) and pad.checked)
+        except UllageRuntimeError as refusal:
+            if pad is True and config.require_mlp_sync:
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
+            raise
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_idle_beside_extend(config, self.ranks, rows)
+            if pad
+            else rows
+        )
+        # specs/sglang/runners/prefill_graph.yaml:41
+        if pad and padded_rows.graph_tokens > max(present(config.captured_tokens)):
+            raise broken_relation(
+                "idle_beside_extend",
+                "graph_tokens <= max(captured_tokens)",
+                {
+                    "graph_tokens": padded_rows.graph_tokens,
+                    "captured_tokens": config.captured_tokens,
+                    "context_length": config.context_length,
+                    "tp_size": config.tp_size,
+                    "dp_size": config.dp_size,
+                    "attn_dp_size": config.attn_dp_size,
+                    "attn_cp_size": config.attn_cp_size,
+                    "enable_dp_attention": config.enable_dp_attention,
+                    "cp_strategy": config.cp_strategy,
+                    "moe_a2a_backend": config.moe_a2a_backend,
+                    "moe_dense_tp_size": config.moe_dense_tp_size,
+                    "enable_dp_lm_head": config.enable_dp_lm_head,
+                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
+                    "elastic_world_expanded": config.elastic_world_expanded,
+                    "mori_receive_bound": config.mori_receive_bound,
+                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
+                    "hip": config.hip,
+                    "request_pool_size": config.request_pool_size,
+                    "enable_prefill_graph": config.enable_prefill_graph,
+                    "prefill_graph_backend": config.prefill_graph_backend,
+                    "capture_tokens": config.capture_tokens,
+                    "full_prefill_max_req": config.full_prefill_max_req,
+                },
+                place="specs/sglang/runners/prefill_graph.yaml:41",
+            )
+        # specs/sglang/runners/prefill_graph.yaml:42
+        if pad and not (
+            config.shares_prefill_graphs
+            or next_in(padded_rows.graph_tokens, present(config.captured_tokens)) <= 2 * rows.tokens
+        ):
+            raise broken_relation(
+                "idle_beside_extend",
+                "shares_prefill_graphs or next_in(graph_tokens, captured_tokens) <= 2 * "
+                "live_tokens",
+                {
+                    "live_tokens": rows.tokens,
+                    "graph_tokens": padded_rows.graph_tokens,
+                    "shares_prefill_graphs": config.shares_prefill_graphs,
+                    "captured_tokens": config.captured_tokens,
+                    "context_length": config.context_length,
+                    "tp_size": config.tp_size,
+                    "dp_size": config.dp_size,
+                    "attn_dp_size": config.attn_dp_size,
+                    "attn_cp_size": config.attn_cp_size,
+                    "enable_dp_attention": config.enable_dp_attention,
+                    "cp_strategy": config.cp_strategy,
+                    "moe_a2a_backend": config.moe_a2a_backend,
+                    "moe_dense_tp_size": config.moe_dense_tp_size,
+                    "enable_dp_lm_head": config.enable_dp_lm_head,
+                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
+                    "elastic_world_expanded": config.elastic_world_expanded,
+                    "mori_receive_bound": config.mori_receive_bound,
+                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
+                    "hip": config.hip,
+                    "request_pool_size": config.request_pool_size,
+                    "enable_prefill_graph": config.enable_prefill_graph,
+                    "prefill_graph_backend": config.prefill_graph_backend,
+                    "prefill_graph_takes_sums": config.prefill_graph_takes_sums,
+                    "capture_tokens": config.capture_tokens,
+                    "full_prefill_max_req": config.full_prefill_max_req,
+                },
+                place="specs/sglang/runners/prefill_graph.yaml:42",
+            )
+        # specs/sglang/runners/prefill_graph.yaml:43
+        if pad and not (
+            not config.whole_prefill_graph
+            or padded_rows.requests <= present(config.full_prefill_max_req)
+        ):
+            raise broken_relation(
+                "idle_beside_extend",
+                "not whole_prefill_graph or requests <= full_prefill_max_req",
+                {
+                    "requests": padded_rows.requests,
+                    "whole_prefill_graph": config.whole_prefill_graph,
+                    "full_prefill_max_req": config.full_prefill_max_req,
+                    "enable_prefill_graph": config.enable_prefill_graph,
+                    "prefill_graph_backend": config.prefill_graph_backend,
+                },
+                place="specs/sglang/runners/prefill_graph.yaml:43",
+            )
+        if pad:
+            padded_rows = fit_idle_beside_extend(config, padded_rows)
+        check_extent(
+            "idle_beside_extend",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="max(full_prefill_max_req if whole_prefill_graph else 1 if max(0, "
+            "min(align_up(align_up(max_running_requests, attn_tp_size), cp_align) if "
+            "not speculative and not dllm and require_mlp_sync and 1 < num_dp_ranks "
+            "else 0, max(captured_tokens)), "
+            "min(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "not dllm and 1 < num_dp_ranks else 0, max(captured_tokens)), "
+            "min(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "enable_two_batch_overlap and not dllm and prefill_limit_target >= 2 and "
+            "1 < num_dp_ranks else 0, max(captured_tokens)), "
+            "min(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "enable_mixed_chunk and not speculative and max_running_requests >= 2 and"
+            " prefill_limit_target >= 2 and 1 < num_dp_ranks else 0, "
+            "max(captured_tokens))) > 0 else 0, 1)",
+        )
+        check_extent(
+            "idle_beside_extend",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="next_in(max(0, min(align_up(align_up(max_running_requests, "
+            "attn_tp_size), cp_align) if not speculative and not dllm and "
+            "require_mlp_sync and 1 < num_dp_ranks else 0, max(captured_tokens)), "
+            "min(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "not dllm and 1 < num_dp_ranks else 0, max(captured_tokens)), "
+            "min(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "enable_two_batch_overlap and not dllm and prefill_limit_target >= 2 and "
+            "1 < num_dp_ranks else 0, max(captured_tokens)), "
+            "min(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "enable_mixed_chunk and not speculative and max_running_requests >= 2 and"
+            " prefill_limit_target >= 2 and 1 < num_dp_ranks else 0, "
+            "max(captured_tokens))), captured_tokens)",
+        )
+        check_extent(
+            "idle_beside_extend",
+            "context_tokens",
+            0,
+            padded_rows.context_tokens,
+            self.capacities.context_tokens,
+            place="specs/sglang/engine.yaml:21",
+            binding="align_up(cdiv(next_in(max(0, min(align_up(align_up(max_running_requests,"
+            " attn_tp_size), cp_align) if not speculative and not dllm and "
+            "require_mlp_sync and 1 < num_dp_ranks else 0, max(captured_tokens)), "
+            "min(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "not dllm and 1 < num_dp_ranks else 0, max(captured_tokens)), "
+            "min(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "enable_two_batch_overlap and not dllm and prefill_limit_target >= 2 and "
+            "1 < num_dp_ranks else 0, max(captured_tokens)), "
+            "min(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "enable_mixed_chunk and not speculative and max_running_requests >= 2 and"
+            " prefill_limit_target >= 2 and 1 < num_dp_ranks else 0, "
+            "max(captured_tokens))), captured_tokens), attn_cp_size), cp_align) if "
+            "splits_prefill else 0",
+        )
+        check_extent(
+            "idle_beside_extend",
+            "proxy_tokens",
+            rows.proxy_tokens,
+            padded_rows.proxy_tokens,
+            self.capacities.proxy_tokens,
+            place="specs/sglang/engine.yaml:23",
+            binding="cdiv(next_in(max(0, min(align_up(align_up(max_running_requests, "
+            "attn_tp_size), cp_align) if not speculative and not dllm and "
+            "require_mlp_sync and 1 < num_dp_ranks else 0, max(captured_tokens)), "
+            "min(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "not dllm and 1 < num_dp_ranks else 0, max(captured_tokens)), "
+            "min(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "enable_two_batch_overlap and not dllm and prefill_limit_target >= 2 and "
+            "1 < num_dp_ranks else 0, max(captured_tokens)), "
+            "min(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "enable_mixed_chunk and not speculative and max_running_requests >= 2 and"
+            " prefill_limit_target >= 2 and 1 < num_dp_ranks else 0, "
+            "max(captured_tokens))), captured_tokens), proxy_ranks) if pp_size > 1 "
+            "else 0",
         )
         return Extents(rows, padded_rows)
 
@@ -1198,7 +1550,7 @@ class PrefillGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/prefill_graph.yaml:37
+        # specs/sglang/runners/prefill_graph.yaml:41
         if pad and padded_rows.graph_tokens > max(present(config.captured_tokens)):
             raise broken_relation(
                 "mixed",
@@ -1227,19 +1579,21 @@ class PrefillGraphTargetRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:37",
+                place="specs/sglang/runners/prefill_graph.yaml:41",
             )
-        # specs/sglang/runners/prefill_graph.yaml:38
-        if (
-            pad
-            and next_in(padded_rows.graph_tokens, present(config.captured_tokens)) > 2 * rows.tokens
+        # specs/sglang/runners/prefill_graph.yaml:42
+        if pad and not (
+            config.shares_prefill_graphs
+            or next_in(padded_rows.graph_tokens, present(config.captured_tokens)) <= 2 * rows.tokens
         ):
             raise broken_relation(
                 "mixed",
-                "next_in(graph_tokens, captured_tokens) <= 2 * live_tokens",
+                "shares_prefill_graphs or next_in(graph_tokens, captured_tokens) <= 2 * "
+                "live_tokens",
                 {
                     "live_tokens": rows.tokens,
                     "graph_tokens": padded_rows.graph_tokens,
+                    "shares_prefill_graphs": config.shares_prefill_graphs,
                     "captured_tokens": config.captured_tokens,
                     "context_length": config.context_length,
                     "tp_size": config.tp_size,
@@ -1259,12 +1613,13 @@ class PrefillGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "enable_prefill_graph": config.enable_prefill_graph,
                     "prefill_graph_backend": config.prefill_graph_backend,
+                    "prefill_graph_takes_sums": config.prefill_graph_takes_sums,
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:38",
+                place="specs/sglang/runners/prefill_graph.yaml:42",
             )
-        # specs/sglang/runners/prefill_graph.yaml:39
+        # specs/sglang/runners/prefill_graph.yaml:43
         if pad and not (
             not config.whole_prefill_graph
             or padded_rows.requests <= present(config.full_prefill_max_req)
@@ -1279,7 +1634,7 @@ class PrefillGraphTargetRunner:
                     "enable_prefill_graph": config.enable_prefill_graph,
                     "prefill_graph_backend": config.prefill_graph_backend,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:39",
+                place="specs/sglang/runners/prefill_graph.yaml:43",
             )
         if pad:
             padded_rows = fit_mixed(config, padded_rows)
@@ -1540,7 +1895,7 @@ class PrefillGraphTargetRunner:
             self._check_values_prefilling(live, mode)
 
     def _slots_prefilling(self) -> SlotTable[LiveBatch, Extents]:
-        """The slots of capture_prefill, decode_beside_extend, extend, mixed."""
+        """The slots of capture_prefill, decode_beside_extend, extend, idle_beside_extend, mixed."""
         config = self.config
         registry = self.registry
         return SlotTable(
@@ -1989,53 +2344,53 @@ class PrefillGraphTargetRunner:
     ) -> OutputT:
         """The steps of capture_prefill."""
         config = self.config
-        # specs/sglang/runners/prefill_graph.yaml:61
+        # specs/sglang/runners/prefill_graph.yaml:65
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/prefill_graph.yaml:62
+        # specs/sglang/runners/prefill_graph.yaml:66
         engine.plan_prefill(batch)
         if config.splits_prefill:
-            # specs/sglang/runners/prefill_graph.yaml:63
+            # specs/sglang/runners/prefill_graph.yaml:67
             engine.split_prefill(batch)
-        # specs/sglang/runners/prefill_graph.yaml:64
-        engine.capture(batch)
         # specs/sglang/runners/prefill_graph.yaml:68
-        with engine.timer(batch):
-            # specs/sglang/runners/prefill_graph.yaml:69
-            output = engine.replay(batch)
+        engine.capture(batch)
         # specs/sglang/runners/prefill_graph.yaml:72
+        with engine.timer(batch):
+            # specs/sglang/runners/prefill_graph.yaml:73
+            output = engine.replay(batch)
+        # specs/sglang/runners/prefill_graph.yaml:76
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/prefill_graph.yaml:72",
+            place="specs/sglang/runners/prefill_graph.yaml:76",
         )
         return output
 
     def _execute_extending(
         self, live: LiveBatch, engine: PrefillGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
-        """The steps of decode_beside_extend, extend, mixed."""
+        """The steps of decode_beside_extend, extend, idle_beside_extend, mixed."""
         config = self.config
-        # specs/sglang/runners/prefill_graph.yaml:61
+        # specs/sglang/runners/prefill_graph.yaml:65
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/prefill_graph.yaml:62
+        # specs/sglang/runners/prefill_graph.yaml:66
         engine.plan_prefill(batch)
         if config.splits_prefill:
-            # specs/sglang/runners/prefill_graph.yaml:63
+            # specs/sglang/runners/prefill_graph.yaml:67
             engine.split_prefill(batch)
-        # specs/sglang/runners/prefill_graph.yaml:68
-        with engine.timer(batch):
-            # specs/sglang/runners/prefill_graph.yaml:69
-            output = engine.replay(batch)
         # specs/sglang/runners/prefill_graph.yaml:72
+        with engine.timer(batch):
+            # specs/sglang/runners/prefill_graph.yaml:73
+            output = engine.replay(batch)
+        # specs/sglang/runners/prefill_graph.yaml:76
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/prefill_graph.yaml:72",
+            place="specs/sglang/runners/prefill_graph.yaml:76",
         )
         return output

@@ -2032,7 +2032,7 @@ class TargetRunners:
         """The runner of a batch in mode idle_beside_extend."""
         config = self.config
         try:
-            rows = eager_target.live_idle_beside_extend()
+            rows = prefill_graph_target.live_idle_beside_extend()
             if config.require_mlp_sync:
                 mode = live.mode.value
                 registry = self.eager.registry
@@ -2075,167 +2075,6 @@ class TargetRunners:
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:15
-                if live.mrope_positions is not None:
-                    check_source(
-                        mode,
-                        "mrope_positions",
-                        live.mrope_positions,
-                        shape=(3, rows.tokens),
-                        into=registry.mrope_positions,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:15",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:18
-                if live.req_pool_indices is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "req_pool_indices",
-                        live.req_pool_indices,
-                        shape=(rows.requests,),
-                        into=registry.req_pool_indices,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:18",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:21
-                if live.seq_lens is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "seq_lens",
-                        live.seq_lens,
-                        shape=(rows.requests,),
-                        into=registry.seq_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:21",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:24
-                if live.seq_lens_cpu is not None:
-                    check_source(
-                        mode,
-                        "seq_lens_cpu",
-                        live.seq_lens_cpu,
-                        shape=(rows.requests,),
-                        into=registry.seq_lens_cpu,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:24",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:27
-                if live.extend_seq_lens is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "extend_seq_lens",
-                        live.extend_seq_lens,
-                        shape=(rows.requests,),
-                        into=registry.extend_seq_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:27",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:30
-                if live.extend_prefix_lens is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "extend_prefix_lens",
-                        live.extend_prefix_lens,
-                        shape=(rows.requests,),
-                        into=registry.extend_prefix_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:30",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:33
-                if live.extend_start_loc is not None:
-                    check_source(
-                        mode,
-                        "extend_start_loc",
-                        live.extend_start_loc,
-                        shape=(rows.requests,),
-                        into=registry.extend_start_loc,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:33",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:36
-                if registry.encoder_lens is not None and (
-                    live.encoder_lens is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "encoder_lens",
-                        live.encoder_lens,
-                        shape=(rows.requests,),
-                        into=registry.encoder_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:36",
-                        accepts=(torch.int32, torch.int64),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:40
-                if (
-                    registry.mamba_track_indices is not None
-                    and live.mamba_track_indices is not None
-                ):
-                    check_source(
-                        mode,
-                        "mamba_track_indices",
-                        live.mamba_track_indices,
-                        shape=(rows.requests,),
-                        into=registry.mamba_track_indices,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:43
-                if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
-                    check_source(
-                        mode,
-                        "mamba_track_mask",
-                        live.mamba_track_mask,
-                        shape=(rows.requests,),
-                        into=registry.mamba_track_mask,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:46
-                if registry.ngram_column_starts is not None and (
-                    live.ngram_column_starts is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "ngram_column_starts",
-                        live.ngram_column_starts,
-                        shape=(rows.requests,),
-                        into=registry.ngram_column_starts,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:49
-                if registry.ngram_req_lens is not None and (
-                    live.ngram_req_lens is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "ngram_req_lens",
-                        live.ngram_req_lens,
-                        shape=(rows.requests,),
-                        into=registry.ngram_req_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:49",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
                 if self.debug.values:
                     if live.input_ids is not None:
                         check_values(
@@ -2264,117 +2103,16 @@ class TargetRunners:
                             config.max_total_tokens_target + config.page_size - 1,
                             place="specs/sglang/slots.yaml:9",
                         )
-                    if live.mrope_positions is not None:
-                        check_values(
-                            mode,
-                            "mrope_positions",
-                            live.mrope_positions,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:15",
-                        )
-                    if live.req_pool_indices is not None:
-                        check_values(
-                            mode,
-                            "req_pool_indices",
-                            live.req_pool_indices,
-                            0,
-                            config.request_pool_size,
-                            place="specs/sglang/slots.yaml:18",
-                        )
-                    if live.seq_lens is not None:
-                        check_values(
-                            mode,
-                            "seq_lens",
-                            live.seq_lens,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:21",
-                        )
-                    if live.seq_lens_cpu is not None:
-                        check_values(
-                            mode,
-                            "seq_lens_cpu",
-                            live.seq_lens_cpu,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:24",
-                        )
-                    if live.extend_seq_lens is not None:
-                        check_values(
-                            mode,
-                            "extend_seq_lens",
-                            live.extend_seq_lens,
-                            0,
-                            2147483647,
-                            place="specs/sglang/slots.yaml:27",
-                        )
-                    if live.extend_prefix_lens is not None:
-                        check_values(
-                            mode,
-                            "extend_prefix_lens",
-                            live.extend_prefix_lens,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:30",
-                        )
-                    if live.extend_start_loc is not None:
-                        check_values(
-                            mode,
-                            "extend_start_loc",
-                            live.extend_start_loc,
-                            0,
-                            2147483647,
-                            place="specs/sglang/slots.yaml:33",
-                        )
-                    if registry.encoder_lens is not None and live.encoder_lens is not None:
-                        check_values(
-                            mode,
-                            "encoder_lens",
-                            live.encoder_lens,
-                            0,
-                            present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:36",
-                        )
-                    if (
-                        registry.mamba_track_indices is not None
-                        and live.mamba_track_indices is not None
-                    ):
-                        check_values(
-                            mode,
-                            "mamba_track_indices",
-                            live.mamba_track_indices,
-                            0,
-                            present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:40",
-                        )
-                    if (
-                        registry.ngram_column_starts is not None
-                        and live.ngram_column_starts is not None
-                    ):
-                        check_values(
-                            mode,
-                            "ngram_column_starts",
-                            live.ngram_column_starts,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
-                        )
-                    if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
-                        check_values(
-                            mode,
-                            "ngram_req_lens",
-                            live.ngram_req_lens,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:49",
-                        )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
-        padded_rows = eager_target.pad_idle_beside_extend(config, self.ranks, rows)
+        padded_rows = prefill_graph_target.pad_idle_beside_extend(config, self.ranks, rows)
+        extents = Extents(rows, padded_rows)
         offer = Offer(live, padded_rows, config.require_mlp_sync)
+        # specs/sglang/runners/prefill_graph.yaml:1
+        if self.prefill_graph is not None and self.prefill_graph.can_run(live, extents, engine):
+            return self.prefill_graph, offer
         return self.eager, offer
 
     # specs/sglang/modes/mixed.yaml:1
@@ -4671,7 +4409,7 @@ class DraftRunners:
         """The runner of a batch in mode idle_beside_extend."""
         config = self.config
         try:
-            rows = eager_draft.live_idle_beside_extend()
+            rows = prefill_graph_draft.live_idle_beside_extend()
             if config.require_mlp_sync:
                 mode = live.mode.value
                 registry = self.eager.registry
@@ -4714,167 +4452,6 @@ class DraftRunners:
                         accepts=(torch.int32,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:15
-                if live.mrope_positions is not None:
-                    check_source(
-                        mode,
-                        "mrope_positions",
-                        live.mrope_positions,
-                        shape=(3, rows.tokens),
-                        into=registry.mrope_positions,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:15",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:18
-                if live.req_pool_indices is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "req_pool_indices",
-                        live.req_pool_indices,
-                        shape=(rows.requests,),
-                        into=registry.req_pool_indices,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:18",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:21
-                if live.seq_lens is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "seq_lens",
-                        live.seq_lens,
-                        shape=(rows.requests,),
-                        into=registry.seq_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:21",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:24
-                if live.seq_lens_cpu is not None:
-                    check_source(
-                        mode,
-                        "seq_lens_cpu",
-                        live.seq_lens_cpu,
-                        shape=(rows.requests,),
-                        into=registry.seq_lens_cpu,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:24",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:27
-                if live.extend_seq_lens is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "extend_seq_lens",
-                        live.extend_seq_lens,
-                        shape=(rows.requests,),
-                        into=registry.extend_seq_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:27",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:30
-                if live.extend_prefix_lens is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "extend_prefix_lens",
-                        live.extend_prefix_lens,
-                        shape=(rows.requests,),
-                        into=registry.extend_prefix_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:30",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:33
-                if live.extend_start_loc is not None:
-                    check_source(
-                        mode,
-                        "extend_start_loc",
-                        live.extend_start_loc,
-                        shape=(rows.requests,),
-                        into=registry.extend_start_loc,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:33",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:36
-                if registry.encoder_lens is not None and (
-                    live.encoder_lens is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "encoder_lens",
-                        live.encoder_lens,
-                        shape=(rows.requests,),
-                        into=registry.encoder_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:36",
-                        accepts=(torch.int32, torch.int64),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:40
-                if (
-                    registry.mamba_track_indices is not None
-                    and live.mamba_track_indices is not None
-                ):
-                    check_source(
-                        mode,
-                        "mamba_track_indices",
-                        live.mamba_track_indices,
-                        shape=(rows.requests,),
-                        into=registry.mamba_track_indices,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:43
-                if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
-                    check_source(
-                        mode,
-                        "mamba_track_mask",
-                        live.mamba_track_mask,
-                        shape=(rows.requests,),
-                        into=registry.mamba_track_mask,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:46
-                if registry.ngram_column_starts is not None and (
-                    live.ngram_column_starts is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "ngram_column_starts",
-                        live.ngram_column_starts,
-                        shape=(rows.requests,),
-                        into=registry.ngram_column_starts,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:49
-                if registry.ngram_req_lens is not None and (
-                    live.ngram_req_lens is not None or rows.requests > 0
-                ):
-                    check_source(
-                        mode,
-                        "ngram_req_lens",
-                        live.ngram_req_lens,
-                        shape=(rows.requests,),
-                        into=registry.ngram_req_lens,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:49",
-                        accepts=(torch.int64,),
-                        settled=False,
-                    )
                 if self.debug.values:
                     if live.input_ids is not None:
                         check_values(
@@ -4903,117 +4480,16 @@ class DraftRunners:
                             present(config.max_total_tokens_draft) + config.page_size - 1,
                             place="specs/sglang/slots.yaml:9",
                         )
-                    if live.mrope_positions is not None:
-                        check_values(
-                            mode,
-                            "mrope_positions",
-                            live.mrope_positions,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:15",
-                        )
-                    if live.req_pool_indices is not None:
-                        check_values(
-                            mode,
-                            "req_pool_indices",
-                            live.req_pool_indices,
-                            0,
-                            config.request_pool_size,
-                            place="specs/sglang/slots.yaml:18",
-                        )
-                    if live.seq_lens is not None:
-                        check_values(
-                            mode,
-                            "seq_lens",
-                            live.seq_lens,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:21",
-                        )
-                    if live.seq_lens_cpu is not None:
-                        check_values(
-                            mode,
-                            "seq_lens_cpu",
-                            live.seq_lens_cpu,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:24",
-                        )
-                    if live.extend_seq_lens is not None:
-                        check_values(
-                            mode,
-                            "extend_seq_lens",
-                            live.extend_seq_lens,
-                            0,
-                            2147483647,
-                            place="specs/sglang/slots.yaml:27",
-                        )
-                    if live.extend_prefix_lens is not None:
-                        check_values(
-                            mode,
-                            "extend_prefix_lens",
-                            live.extend_prefix_lens,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:30",
-                        )
-                    if live.extend_start_loc is not None:
-                        check_values(
-                            mode,
-                            "extend_start_loc",
-                            live.extend_start_loc,
-                            0,
-                            2147483647,
-                            place="specs/sglang/slots.yaml:33",
-                        )
-                    if registry.encoder_lens is not None and live.encoder_lens is not None:
-                        check_values(
-                            mode,
-                            "encoder_lens",
-                            live.encoder_lens,
-                            0,
-                            present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:36",
-                        )
-                    if (
-                        registry.mamba_track_indices is not None
-                        and live.mamba_track_indices is not None
-                    ):
-                        check_values(
-                            mode,
-                            "mamba_track_indices",
-                            live.mamba_track_indices,
-                            0,
-                            present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:40",
-                        )
-                    if (
-                        registry.ngram_column_starts is not None
-                        and live.ngram_column_starts is not None
-                    ):
-                        check_values(
-                            mode,
-                            "ngram_column_starts",
-                            live.ngram_column_starts,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
-                        )
-                    if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
-                        check_values(
-                            mode,
-                            "ngram_req_lens",
-                            live.ngram_req_lens,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:49",
-                        )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
-        padded_rows = eager_draft.pad_idle_beside_extend(config, self.ranks, rows)
+        padded_rows = prefill_graph_draft.pad_idle_beside_extend(config, self.ranks, rows)
+        extents = Extents(rows, padded_rows)
         offer = Offer(live, padded_rows, config.require_mlp_sync)
+        # specs/sglang/runners/prefill_graph.yaml:1
+        if self.prefill_graph is not None and self.prefill_graph.can_run(live, extents, engine):
+            return self.prefill_graph, offer
         return self.eager, offer
 
     # specs/sglang/modes/idle_in_catch_up.yaml:1

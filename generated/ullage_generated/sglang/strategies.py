@@ -109,6 +109,7 @@ _KINDS: Final = (
         "enable_decode_graph",
         "disable_cuda_graph_padding",
         "enable_prefill_graph",
+        "prefill_graph_takes_sums",
         "disable_chunked_prefix_cache",
         "is_multimodal",
         "disable_radix_cache",
@@ -143,7 +144,7 @@ _BASES: Final[Mapping[str, str]] = {
 """What parameters that each worker has for itself are called for all of them."""
 
 _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] = (
-    # specs/sglang/engine.yaml:293
+    # specs/sglang/engine.yaml:296
     ("speculative_num_draft_tokens", lambda value: value("speculative_num_steps") + 1),
 )
 """Parameters that constraints determine, as functions of others."""
@@ -268,42 +269,44 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
         # specs/sglang/engine.yaml:176
         "prefill_graph_backend": st.sampled_from(("piecewise", "breakable", "full")),
         # specs/sglang/engine.yaml:179
-        "capture_max_tokens": _integers(1, 1048576, span),
+        "prefill_graph_takes_sums": st.booleans(),
         # specs/sglang/engine.yaml:182
+        "capture_max_tokens": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:185
         "capture_tokens": _lists(1, 1048576, span),
-        # specs/sglang/engine.yaml:192
+        # specs/sglang/engine.yaml:195
         "full_prefill_max_req": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:197
-        "disable_chunked_prefix_cache": st.booleans(),
         # specs/sglang/engine.yaml:200
+        "disable_chunked_prefix_cache": st.booleans(),
+        # specs/sglang/engine.yaml:203
         "full_prefill_prefix_chunk_tokens": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:204
-        "residual_streams": _integers(1, 16, span),
-        # specs/sglang/engine.yaml:206
-        "is_multimodal": st.booleans(),
         # specs/sglang/engine.yaml:207
+        "residual_streams": _integers(1, 16, span),
+        # specs/sglang/engine.yaml:209
+        "is_multimodal": st.booleans(),
+        # specs/sglang/engine.yaml:210
         "disable_radix_cache": st.booleans(),
-        # specs/sglang/engine.yaml:208
+        # specs/sglang/engine.yaml:211
         "draft_input_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:212
-        "mamba_conv_length": _integers(0, 64, span),
         # specs/sglang/engine.yaml:215
-        "draft_hidden_size": _integers(1, 1048576, span),
+        "mamba_conv_length": _integers(0, 64, span),
         # specs/sglang/engine.yaml:218
+        "draft_hidden_size": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:221
         "draft_is_eagle3": st.booleans(),
-        # specs/sglang/engine.yaml:220
-        "draft_index_topk": _integers(0, 65536, span),
         # specs/sglang/engine.yaml:223
-        "draft_vocab_size": _integers(2, 16777216, span),
+        "draft_index_topk": _integers(0, 65536, span),
         # specs/sglang/engine.yaml:226
+        "draft_vocab_size": _integers(2, 16777216, span),
+        # specs/sglang/engine.yaml:229
         "speculative_use_rejection_sampling": st.booleans(),
-        # specs/sglang/engine.yaml:228
-        "enable_deterministic_inference": st.booleans(),
-        # specs/sglang/engine.yaml:230
-        "enable_lora": st.booleans(),
         # specs/sglang/engine.yaml:231
-        "kv_canary": st.booleans(),
+        "enable_deterministic_inference": st.booleans(),
         # specs/sglang/engine.yaml:233
+        "enable_lora": st.booleans(),
+        # specs/sglang/engine.yaml:234
+        "kv_canary": st.booleans(),
+        # specs/sglang/engine.yaml:236
         "attention_backend": st.sampled_from(
             (
                 "other",
@@ -317,43 +320,43 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
                 "dsa",
             )
         ),
-        # specs/sglang/engine.yaml:237
+        # specs/sglang/engine.yaml:240
         "request_table_extra": _integers(0, 1048576, span),
-        # specs/sglang/engine.yaml:241
-        "sliding_window": _integers(0, 16777216, span),
         # specs/sglang/engine.yaml:244
-        "attention_heads": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:245
-        "value_head_size": _integers(1, 4096, span),
-        # specs/sglang/engine.yaml:246
-        "key_heads": _integers(1, 1024, span),
+        "sliding_window": _integers(0, 16777216, span),
         # specs/sglang/engine.yaml:247
-        "multiprocessors": _integers(1, 1024, span),
+        "attention_heads": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:248
-        "flashinfer_workspace_bytes": _integers(1, 17179869184, span),
+        "value_head_size": _integers(1, 4096, span),
+        # specs/sglang/engine.yaml:249
+        "key_heads": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:250
+        "multiprocessors": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:251
-        "triton_kv_splits": _integers(1, 256, span),
+        "flashinfer_workspace_bytes": _integers(1, 17179869184, span),
         # specs/sglang/engine.yaml:254
-        "mla_latent_size": _integers(1, 4096, span),
+        "triton_kv_splits": _integers(1, 256, span),
         # specs/sglang/engine.yaml:257
-        "mla_output_size": _integers(1, 4096, span),
+        "mla_latent_size": _integers(1, 4096, span),
         # specs/sglang/engine.yaml:260
+        "mla_output_size": _integers(1, 4096, span),
+        # specs/sglang/engine.yaml:263
         "dsa_pages": st.booleans(),
-        # specs/sglang/engine.yaml:262
-        "dsa_index_topk": _integers(1, 1048576, span),
         # specs/sglang/engine.yaml:265
+        "dsa_index_topk": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:268
         "encoder_only_layers": st.booleans(),
-        # specs/sglang/engine.yaml:267
-        "hybrid_linear": st.booleans(),
         # specs/sglang/engine.yaml:270
+        "hybrid_linear": st.booleans(),
+        # specs/sglang/engine.yaml:273
         "is_encoder_decoder": st.booleans(),
-        # specs/sglang/engine.yaml:272
-        "max_source_positions": _integers(0, 1048576, span),
         # specs/sglang/engine.yaml:275
+        "max_source_positions": _integers(0, 1048576, span),
+        # specs/sglang/engine.yaml:278
         "mamba_extra_buffer": st.booleans(),
-        # specs/sglang/engine.yaml:277
-        "mamba_cache_size": _integers(1, 1048576, span),
         # specs/sglang/engine.yaml:280
+        "mamba_cache_size": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:283
         "ngram_embedding": st.booleans(),
     }
 
@@ -4085,6 +4088,7 @@ def prefill_graph_target_batches(config: Config, mode: Mode) -> st.SearchStrateg
         Mode.CAPTURE_PREFILL: _prefill_graph_target_capture_prefill,
         Mode.DECODE_BESIDE_EXTEND: _prefill_graph_target_decode_beside_extend,
         Mode.EXTEND: _prefill_graph_target_extend,
+        Mode.IDLE_BESIDE_EXTEND: _prefill_graph_target_idle_beside_extend,
         Mode.MIXED: _prefill_graph_target_mixed,
     }
     return strategies[mode](config)
@@ -4393,6 +4397,107 @@ def _prefill_graph_target_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
     )
 
 
+# specs/sglang/modes/idle_beside_extend.yaml:1
+@st.composite
+def _prefill_graph_target_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+    rows = prefill_graph_target.live_idle_beside_extend()
+    return LiveBatch(
+        mode=Mode.IDLE_BESIDE_EXTEND,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        pipeline_hidden_states=draw(
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                (torch.float32,),
+                0,
+                1,
+            )
+        )
+        if config.pp_size > 1
+        else None,
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
+        )
+        if config.pp_size > 1
+        else None,
+        seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        extend_seq_lens=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647)
+        )
+        if config.has_static_requests
+        else None,
+        extend_prefix_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647)
+        )
+        if config.has_static_requests
+        else None,
+        req_pool_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        )
+        if config.has_static_requests
+        else None,
+        orig_seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        )
+        if config.whole_prefill_graph
+        else None,
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        )
+        if config.enable_prefill_graph and config.is_multimodal
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        )
+        if config.tracks_mamba_prefixes
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba_prefixes
+        else None,
+        mamba_track_seqlens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.tracks_mamba_prefixes
+        else None,
+    )
+
+
 # specs/sglang/modes/mixed.yaml:1
 @st.composite
 def _prefill_graph_target_mixed(draw: st.DrawFn, config: Config) -> LiveBatch:
@@ -4524,6 +4629,7 @@ def prefill_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy
     strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
         Mode.CAPTURE_PREFILL: _prefill_graph_draft_capture_prefill,
         Mode.EXTEND: _prefill_graph_draft_extend,
+        Mode.IDLE_BESIDE_EXTEND: _prefill_graph_draft_idle_beside_extend,
     }
     return strategies[mode](config)
 
@@ -4702,6 +4808,113 @@ def _prefill_graph_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         else None,
         req_pool_indices=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        )
+        if config.has_static_requests
+        else None,
+        orig_seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        )
+        if config.whole_prefill_graph
+        else None,
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        )
+        if config.enable_prefill_graph and config.is_multimodal
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        )
+        if config.tracks_mamba_prefixes
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba_prefixes
+        else None,
+        mamba_track_seqlens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.tracks_mamba_prefixes
+        else None,
+        hidden_states=draw(
+            st.none()
+            | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
+        )
+        if config.has_static_requests
+        else None,
+    )
+
+
+# specs/sglang/modes/idle_beside_extend.yaml:1
+@st.composite
+def _prefill_graph_draft_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+    rows = prefill_graph_draft.live_idle_beside_extend()
+    return LiveBatch(
+        mode=Mode.IDLE_BESIDE_EXTEND,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        pipeline_hidden_states=draw(
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                (torch.float32,),
+                0,
+                1,
+            )
+        )
+        if config.pp_size > 1
+        else None,
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
+        )
+        if config.pp_size > 1
+        else None,
+        seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        extend_seq_lens=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647)
+        )
+        if config.has_static_requests
+        else None,
+        extend_prefix_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647)
+        )
+        if config.has_static_requests
+        else None,
+        req_pool_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         )
         if config.has_static_requests
         else None,
