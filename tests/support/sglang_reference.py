@@ -19,6 +19,11 @@ EXTEND_SLOTS = ("extend_seq_lens", "extend_prefix_lens", "extend_start_loc")
 OPTIONAL = {"input_ids", "out_cache_loc", "mrope_positions", "seq_lens_cpu", "extend_start_loc"}
 DTYPES: Mapping[str, torch.dtype] = dict.fromkeys(EXTEND_SLOTS, torch.int32)
 IDLE_DRAFTS = (Mode.IDLE_IN_DRAFT, Mode.IDLE_IN_CATCH_UP, Mode.IDLE_IN_FROZEN_DRAFT)
+IDLE = (
+    Mode.IDLE,
+    Mode.IDLE_BESIDE_EXTEND,
+    *IDLE_DRAFTS,
+)
 ADAPTIVE = (Mode.ADAPTIVE_VERIFY, Mode.ADAPTIVE_DRAFT_EXTEND)
 FIXED_WIDTH = {
     Mode.DECODE,
@@ -82,7 +87,7 @@ def width(config: Config, live: LiveBatch) -> int:
 def live_rows(config: Config, live: LiveBatch) -> tuple[int, int]:
     """Requests and tokens that the tensors bring."""
     mode = live.mode
-    if mode in (Mode.IDLE, Mode.IDLE_BESIDE_EXTEND, *IDLE_DRAFTS):
+    if mode in IDLE:
         return 0, 0
     if mode is Mode.MIXED:
         requests = live.running_requests + live.prefill_requests
@@ -177,7 +182,7 @@ def loaded_slots(mode: Mode) -> tuple[str, ...]:
 def expected_slot(slot: str, live: LiveBatch, config: Config, expected: Expected) -> Tensor | None:
     """The contents of a slot, row by row; -1 where any value will do."""
     source: Tensor | None = getattr(live, slot)
-    if source is None and slot in OPTIONAL:
+    if source is None and slot in OPTIONAL and live.mode not in IDLE:
         return None
     by_token = slot in TOKEN_SLOTS
     rows = expected.tokens if by_token else expected.requests

@@ -6020,27 +6020,17 @@ class DecodeGraphTargetRunner:
                 Slot("graph_input_embeds", registry.graph_input_embeds),
                 # specs/sglang/slots.yaml:67
                 Slot(
-                    "dllm_input_state",
-                    registry.dllm_input_state,
-                    source="dllm_input_state",
-                    fill=0,
-                    optional=True,
+                    "dllm_input_state", registry.dllm_input_state, source="dllm_input_state", fill=0
                 ),
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
                 # specs/sglang/slots.yaml:3
-                Slot("input_ids", registry.input_ids, source="input_ids", fill=0, optional=True),
+                Slot("input_ids", registry.input_ids, source="input_ids", fill=0),
                 # specs/sglang/slots.yaml:6
                 Slot("positions", registry.positions, source="positions", fill=0),
                 # specs/sglang/slots.yaml:9
-                Slot(
-                    "out_cache_loc",
-                    registry.out_cache_loc,
-                    source="out_cache_loc",
-                    fill=0,
-                    optional=True,
-                ),
+                Slot("out_cache_loc", registry.out_cache_loc, source="out_cache_loc", fill=0),
                 # specs/sglang/backends/dsa.yaml:18
                 Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
                 # specs/sglang/backends/flashinfer.yaml:65
@@ -6053,13 +6043,7 @@ class DecodeGraphTargetRunner:
             SlotGroup(
                 lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
                 # specs/sglang/slots.yaml:15
-                Slot(
-                    "mrope_positions",
-                    registry.mrope_positions,
-                    source="mrope_positions",
-                    fill=0,
-                    optional=True,
-                ),
+                Slot("mrope_positions", registry.mrope_positions, source="mrope_positions", fill=0),
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
@@ -6075,7 +6059,6 @@ class DecodeGraphTargetRunner:
                     registry.seq_lens_cpu,
                     source="seq_lens_cpu",
                     fill=config.sequence_fill,
-                    optional=True,
                 ),
                 # specs/sglang/slots.yaml:36
                 Slot(
@@ -6092,15 +6075,10 @@ class DecodeGraphTargetRunner:
                     registry.mamba_track_indices,
                     source="mamba_track_indices",
                     fill=0,
-                    optional=True,
                 ),
                 # specs/sglang/slots.yaml:43
                 Slot(
-                    "mamba_track_mask",
-                    registry.mamba_track_mask,
-                    source="mamba_track_mask",
-                    fill=0,
-                    optional=True,
+                    "mamba_track_mask", registry.mamba_track_mask, source="mamba_track_mask", fill=0
                 ),
                 # specs/sglang/slots.yaml:46
                 Slot(
@@ -6192,7 +6170,6 @@ class DecodeGraphTargetRunner:
                     "pipeline_hidden_states",
                     registry.pipeline_hidden_states,
                     source="pipeline_hidden_states",
-                    optional=True,
                 ),
             ),
             SlotGroup(
@@ -6201,12 +6178,7 @@ class DecodeGraphTargetRunner:
                     (extents.padded.proxy_tokens, config.hidden_size),
                 ),
                 # specs/sglang/slots.yaml:89
-                Slot(
-                    "pipeline_residual",
-                    registry.pipeline_residual,
-                    source="pipeline_residual",
-                    optional=True,
-                ),
+                Slot("pipeline_residual", registry.pipeline_residual, source="pipeline_residual"),
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),

@@ -1533,7 +1533,7 @@ class EagerTargetRunner:
         """The slots that each mode loads."""
         return {
             **dict.fromkeys(
-                (Mode.ADAPTIVE_VERIFY, Mode.DECODE, Mode.IDLE, Mode.TARGET_VERIFY),
+                (Mode.ADAPTIVE_VERIFY, Mode.DECODE, Mode.TARGET_VERIFY),
                 self._slots_adaptive_verify(),
             ),
             **dict.fromkeys(
@@ -1542,43 +1542,50 @@ class EagerTargetRunner:
                     Mode.DLLM_EXTEND,
                     Mode.EXTEND,
                     Mode.EXTEND_IN_TWO,
-                    Mode.IDLE_BESIDE_EXTEND,
                     Mode.MIXED,
                     Mode.SPLIT_PREFILL,
                 ),
-                self._slots_lengthening(),
+                self._slots_decode_beside_extend(),
             ),
+            **dict.fromkeys((Mode.IDLE,), self._slots_idling()),
+            **dict.fromkeys((Mode.IDLE_BESIDE_EXTEND,), self._slots_idle_beside_extend()),
         }
 
     def _poison(self, live: LiveBatch) -> None:
         match live.mode:
-            case Mode.ADAPTIVE_VERIFY | Mode.DECODE | Mode.IDLE | Mode.TARGET_VERIFY:
+            case Mode.ADAPTIVE_VERIFY | Mode.DECODE | Mode.TARGET_VERIFY:
                 self._poison_adaptive_verify(live)
             case (
                 Mode.DECODE_BESIDE_EXTEND
                 | Mode.DLLM_EXTEND
                 | Mode.EXTEND
                 | Mode.EXTEND_IN_TWO
-                | Mode.IDLE_BESIDE_EXTEND
                 | Mode.MIXED
                 | Mode.SPLIT_PREFILL
             ):
-                self._poison_lengthening(live)
+                self._poison_decode_beside_extend(live)
+            case Mode.IDLE:
+                self._poison_idling(live)
+            case Mode.IDLE_BESIDE_EXTEND:
+                self._poison_idle_beside_extend(live)
 
     def _require_unpoisoned(self, batch: EagerTargetBatch) -> None:
         match batch.mode:
-            case Mode.ADAPTIVE_VERIFY | Mode.DECODE | Mode.IDLE | Mode.TARGET_VERIFY:
+            case Mode.ADAPTIVE_VERIFY | Mode.DECODE | Mode.TARGET_VERIFY:
                 self._require_unpoisoned_adaptive_verify(batch, batch.mode.value)
             case (
                 Mode.DECODE_BESIDE_EXTEND
                 | Mode.DLLM_EXTEND
                 | Mode.EXTEND
                 | Mode.EXTEND_IN_TWO
-                | Mode.IDLE_BESIDE_EXTEND
                 | Mode.MIXED
                 | Mode.SPLIT_PREFILL
             ):
-                self._require_unpoisoned_lengthening(batch, batch.mode.value)
+                self._require_unpoisoned_decode_beside_extend(batch, batch.mode.value)
+            case Mode.IDLE:
+                self._require_unpoisoned_idling(batch, batch.mode.value)
+            case Mode.IDLE_BESIDE_EXTEND:
+                self._require_unpoisoned_idle_beside_extend(batch, batch.mode.value)
 
     # specs/sglang/modes/adaptive_verify.yaml:1
     def _extents_adaptive_verify(
@@ -1733,7 +1740,9 @@ class EagerTargetRunner:
                 )
             rows = live_decode_beside_extend(config, requests)
             if sources:
-                self._check_sources_lengthening(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_decode_beside_extend(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
@@ -1804,7 +1813,9 @@ class EagerTargetRunner:
                 )
             rows = live_dllm_extend(config, requests)
             if sources:
-                self._check_sources_lengthening(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_decode_beside_extend(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
@@ -1906,7 +1917,9 @@ class EagerTargetRunner:
                 )
             rows = live_extend(config, requests, tokens)
             if sources:
-                self._check_sources_lengthening(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_decode_beside_extend(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
@@ -2024,7 +2037,9 @@ class EagerTargetRunner:
                 )
             rows = live_extend_in_two(config, requests, tokens, split)
             if sources:
-                self._check_sources_lengthening(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_decode_beside_extend(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
@@ -2076,9 +2091,7 @@ class EagerTargetRunner:
         try:
             rows = live_idle()
             if sources:
-                self._check_sources_adaptive_verify(
-                    live, rows, isinstance(pad, Offer) and pad.checked
-                )
+                self._check_sources_idling(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
@@ -2132,7 +2145,9 @@ class EagerTargetRunner:
         try:
             rows = live_idle_beside_extend()
             if sources:
-                self._check_sources_lengthening(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_idle_beside_extend(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
@@ -2280,7 +2295,9 @@ class EagerTargetRunner:
                 )
             rows = live_mixed(config, running, prefills, prefill_tokens)
             if sources:
-                self._check_sources_lengthening(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_decode_beside_extend(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
@@ -2383,7 +2400,9 @@ class EagerTargetRunner:
                 )
             rows = live_split_prefill(config, requests, tokens)
             if sources:
-                self._check_sources_lengthening(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_decode_beside_extend(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
@@ -2658,7 +2677,7 @@ class EagerTargetRunner:
             self._check_values_adaptive_verify(live, mode)
 
     def _slots_adaptive_verify(self) -> SlotTable[LiveBatch, Extents]:
-        """The slots of adaptive_verify, decode, idle, target_verify."""
+        """The slots of adaptive_verify, decode, target_verify."""
         config = self.config
         registry = self.registry
         return SlotTable(
@@ -3009,7 +3028,7 @@ class EagerTargetRunner:
                 mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
             )
 
-    def _check_sources_lengthening(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+    def _check_sources_decode_beside_extend(self, live: LiveBatch, rows: Rows, known: bool) -> None:
         """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
         mode = live.mode.value
         registry = self.registry
@@ -3199,11 +3218,11 @@ class EagerTargetRunner:
                 accepts=(torch.int64,),
             )
         if self.debug.values:
-            self._check_values_lengthening(live, mode)
+            self._check_values_decode_beside_extend(live, mode)
 
-    def _slots_lengthening(self) -> SlotTable[LiveBatch, Extents]:
-        """The slots of decode_beside_extend, dllm_extend, extend, extend_in_two,
-        idle_beside_extend, mixed, split_prefill.
+    def _slots_decode_beside_extend(self) -> SlotTable[LiveBatch, Extents]:
+        """The slots of decode_beside_extend, dllm_extend, extend, extend_in_two, mixed,
+        split_prefill.
         """
         config = self.config
         registry = self.registry
@@ -3389,7 +3408,7 @@ class EagerTargetRunner:
             ),
         )
 
-    def _check_values_lengthening(self, live: LiveBatch, mode: str) -> None:
+    def _check_values_decode_beside_extend(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
         config = self.config
         registry = self.registry
@@ -3520,7 +3539,7 @@ class EagerTargetRunner:
                 place="specs/sglang/slots.yaml:49",
             )
 
-    def _poison_lengthening(self, live: LiveBatch) -> None:
+    def _poison_decode_beside_extend(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
         poison_around(self.registry.flashinfer_workspace, None)
         poison_around(self.registry.mla_workspace, None)
@@ -3555,7 +3574,1090 @@ class EagerTargetRunner:
         poison_around(self.registry.triton_qo_indptr, None)
         poison_around(self.registry.triton_mask_indptr, None)
 
-    def _require_unpoisoned_lengthening(self, batch: EagerTargetBatch, mode: str) -> None:
+    def _require_unpoisoned_decode_beside_extend(self, batch: EagerTargetBatch, mode: str) -> None:
+        """Debug mode: readers of padded rows find none that nobody wrote."""
+        if batch.input_ids is not None:
+            require_unpoisoned(
+                mode, "input_ids", batch.input_ids, place="specs/sglang/slots.yaml:3"
+            )
+        if batch.positions is not None:
+            require_unpoisoned(
+                mode, "positions", batch.positions, place="specs/sglang/slots.yaml:6"
+            )
+        if batch.out_cache_loc is not None:
+            require_unpoisoned(
+                mode, "out_cache_loc", batch.out_cache_loc, place="specs/sglang/slots.yaml:9"
+            )
+        if batch.mrope_positions is not None:
+            require_unpoisoned(
+                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
+            )
+        if batch.req_pool_indices is not None:
+            require_unpoisoned(
+                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
+            )
+        if batch.seq_lens is not None:
+            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
+        if batch.seq_lens_cpu is not None:
+            require_unpoisoned(
+                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
+            )
+        if batch.extend_seq_lens is not None:
+            require_unpoisoned(
+                mode, "extend_seq_lens", batch.extend_seq_lens, place="specs/sglang/slots.yaml:27"
+            )
+        if batch.extend_prefix_lens is not None:
+            require_unpoisoned(
+                mode,
+                "extend_prefix_lens",
+                batch.extend_prefix_lens,
+                place="specs/sglang/slots.yaml:30",
+            )
+        if batch.extend_start_loc is not None:
+            require_unpoisoned(
+                mode, "extend_start_loc", batch.extend_start_loc, place="specs/sglang/slots.yaml:33"
+            )
+        if batch.encoder_lens is not None:
+            require_unpoisoned(
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
+            )
+        if batch.mamba_track_indices is not None:
+            require_unpoisoned(
+                mode,
+                "mamba_track_indices",
+                batch.mamba_track_indices,
+                place="specs/sglang/slots.yaml:40",
+            )
+        if batch.mamba_track_mask is not None:
+            require_unpoisoned(
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+            )
+
+    def _check_sources_idling(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+        """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
+        mode = live.mode.value
+        registry = self.registry
+        # specs/sglang/slots.yaml:3
+        if live.input_ids is not None:
+            check_source(
+                mode,
+                "input_ids",
+                live.input_ids,
+                shape=(rows.tokens,),
+                into=registry.input_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:3",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:6
+        if live.positions is not None or rows.tokens > 0:
+            check_source(
+                mode,
+                "positions",
+                live.positions,
+                shape=(rows.tokens,),
+                into=registry.positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:6",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:9
+        if live.out_cache_loc is not None:
+            check_source(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                shape=(rows.tokens,),
+                into=registry.out_cache_loc,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:9",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:15
+        if live.mrope_positions is not None:
+            check_source(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                shape=(3, rows.tokens),
+                into=registry.mrope_positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:15",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:18
+        if live.req_pool_indices is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                shape=(rows.requests,),
+                into=registry.req_pool_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:18",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:21
+        if live.seq_lens is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                shape=(rows.requests,),
+                into=registry.seq_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:21",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:24
+        if live.seq_lens_cpu is not None:
+            check_source(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                shape=(rows.requests,),
+                into=registry.seq_lens_cpu,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:24",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:36
+        if registry.encoder_lens is not None and (
+            live.encoder_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                shape=(rows.requests,),
+                into=registry.encoder_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:36",
+                accepts=(torch.int32, torch.int64),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:40
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_source(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                shape=(rows.requests,),
+                into=registry.mamba_track_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:40",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:43
+        if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+            check_source(
+                mode,
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                shape=(rows.requests,),
+                into=registry.mamba_track_mask,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:43",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:46
+        if registry.ngram_column_starts is not None and (
+            live.ngram_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:46",
+                accepts=(torch.int64,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:49
+        if registry.ngram_req_lens is not None and (
+            live.ngram_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:49",
+                accepts=(torch.int64,),
+                known=known,
+            )
+        if self.debug.values:
+            self._check_values_idling(live, mode)
+
+    def _slots_idling(self) -> SlotTable[LiveBatch, Extents]:
+        """The slots of idle."""
+        config = self.config
+        registry = self.registry
+        return SlotTable(
+            SlotGroup(
+                lambda extents: (
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            2 * config.multiprocessors // config.key_heads * 128,
+                            config.flashinfer_single_rows,
+                        )
+                        * config.flashinfer_row_bytes,
+                    ),
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            2 * config.multiprocessors // config.key_heads * 128,
+                            config.flashinfer_single_rows,
+                        )
+                        * config.flashinfer_row_bytes,
+                    ),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:91
+                Slot("flashinfer_workspace", registry.flashinfer_workspace),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                ),
+                # specs/sglang/backends/mla.yaml:78
+                Slot("mla_workspace", registry.mla_workspace),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
+                # specs/sglang/slots.yaml:3
+                Slot("input_ids", registry.input_ids, source="input_ids", fill=0),
+                # specs/sglang/slots.yaml:6
+                Slot("positions", registry.positions, source="positions", fill=0),
+                # specs/sglang/slots.yaml:9
+                Slot("out_cache_loc", registry.out_cache_loc, source="out_cache_loc", fill=0),
+            ),
+            SlotGroup(
+                lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
+                # specs/sglang/slots.yaml:15
+                Slot("mrope_positions", registry.mrope_positions, source="mrope_positions", fill=0),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
+                # specs/sglang/slots.yaml:18
+                Slot(
+                    "req_pool_indices", registry.req_pool_indices, source="req_pool_indices", fill=0
+                ),
+                # specs/sglang/slots.yaml:21
+                Slot("seq_lens", registry.seq_lens, source="seq_lens", fill=config.sequence_fill),
+                # specs/sglang/slots.yaml:24
+                Slot(
+                    "seq_lens_cpu",
+                    registry.seq_lens_cpu,
+                    source="seq_lens_cpu",
+                    fill=config.sequence_fill,
+                ),
+                # specs/sglang/slots.yaml:36
+                Slot(
+                    "encoder_lens",
+                    registry.encoder_lens,
+                    source="encoder_lens",
+                    fill=None
+                    if registry.encoder_lens is None
+                    else present(config.max_source_positions),
+                ),
+                # specs/sglang/slots.yaml:40
+                Slot(
+                    "mamba_track_indices",
+                    registry.mamba_track_indices,
+                    source="mamba_track_indices",
+                    fill=0,
+                ),
+                # specs/sglang/slots.yaml:43
+                Slot(
+                    "mamba_track_mask", registry.mamba_track_mask, source="mamba_track_mask", fill=0
+                ),
+                # specs/sglang/slots.yaml:46
+                Slot(
+                    "ngram_column_starts",
+                    registry.ngram_column_starts,
+                    source="ngram_column_starts",
+                ),
+                # specs/sglang/slots.yaml:49
+                Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
+                # specs/sglang/backends/flashinfer.yaml:45
+                Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
+                # specs/sglang/backends/hybrid_linear.yaml:8
+                Slot("linear_state_indices", registry.linear_state_indices),
+                # specs/sglang/backends/hybrid_linear.yaml:13
+                Slot("linear_verify_indices", registry.linear_verify_indices),
+            ),
+            SlotGroup(
+                lambda extents: ((1,), (1,)),
+                # specs/sglang/slots.yaml:316
+                Slot(
+                    "num_token_non_padded",
+                    registry.num_token_non_padded,
+                    fill=lambda _, extents: (
+                        max(
+                            0,
+                            min(
+                                extents.rows.tokens
+                                - extents.padded.tokens
+                                // config.attn_tp_size
+                                * config.attn_tp_rank,
+                                extents.padded.tokens // config.attn_tp_size,
+                            ),
+                        )
+                        if config.routes_shares
+                        else extents.rows.tokens
+                    ),
+                    is_number=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
+                # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:47
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:50
+                Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
+                # specs/sglang/backends/hybrid_linear.yaml:11
+                Slot("linear_query_start", registry.linear_query_start),
+                # specs/sglang/backends/mla.yaml:19
+                Slot("mla_kv_indptr", registry.mla_kv_indptr),
+                # specs/sglang/backends/mla.yaml:22
+                Slot("mla_qo_indptr", registry.mla_qo_indptr),
+                # specs/sglang/backends/triton.yaml:11
+                Slot("triton_kv_indptr", registry.triton_kv_indptr),
+                # specs/sglang/backends/triton.yaml:14
+                Slot("triton_window_kv_indptr", registry.triton_window_kv_indptr),
+                # specs/sglang/backends/triton.yaml:17
+                Slot("triton_qo_indptr", registry.triton_qo_indptr),
+                # specs/sglang/backends/triton.yaml:19
+                Slot("triton_mask_indptr", registry.triton_mask_indptr),
+            ),
+        )
+
+    def _check_values_idling(self, live: LiveBatch, mode: str) -> None:
+        """Debug mode: every element of every source is in its range."""
+        config = self.config
+        registry = self.registry
+        if live.input_ids is not None:
+            check_values(
+                mode,
+                "input_ids",
+                live.input_ids,
+                0,
+                config.vocab_size - 1,
+                place="specs/sglang/slots.yaml:3",
+            )
+        if live.positions is not None:
+            check_values(
+                mode,
+                "positions",
+                live.positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:6",
+            )
+        if live.out_cache_loc is not None:
+            check_values(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                1,
+                config.max_total_tokens_target + config.page_size - 1,
+                place="specs/sglang/slots.yaml:9",
+            )
+        if live.mrope_positions is not None:
+            check_values(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:15",
+            )
+        if live.req_pool_indices is not None:
+            check_values(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                0,
+                config.request_pool_size,
+                place="specs/sglang/slots.yaml:18",
+            )
+        if live.seq_lens is not None:
+            check_values(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:21",
+            )
+        if live.seq_lens_cpu is not None:
+            check_values(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:24",
+            )
+        if registry.encoder_lens is not None and live.encoder_lens is not None:
+            check_values(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                0,
+                present(config.max_source_positions),
+                place="specs/sglang/slots.yaml:36",
+            )
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_values(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                0,
+                present(config.mamba_cache_size),
+                place="specs/sglang/slots.yaml:40",
+            )
+        if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
+            check_values(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:46",
+            )
+        if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:49",
+            )
+
+    def _poison_idling(self, live: LiveBatch) -> None:
+        """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.flashinfer_workspace, None)
+        poison_around(self.registry.mla_workspace, None)
+        poison_around(self.registry.input_ids, live.input_ids)
+        poison_around(self.registry.positions, live.positions)
+        poison_around(self.registry.out_cache_loc, live.out_cache_loc)
+        poison_around(self.registry.mrope_positions, live.mrope_positions)
+        poison_around(self.registry.req_pool_indices, live.req_pool_indices)
+        poison_around(self.registry.seq_lens, live.seq_lens)
+        poison_around(self.registry.seq_lens_cpu, live.seq_lens_cpu)
+        poison_around(self.registry.encoder_lens, live.encoder_lens)
+        poison_around(self.registry.mamba_track_indices, live.mamba_track_indices)
+        poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
+        poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
+        poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
+        poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_second_kv_indptr, None)
+        poison_around(self.registry.flashinfer_second_qo_indptr, None)
+        poison_around(self.registry.linear_state_indices, None)
+        poison_around(self.registry.linear_query_start, None)
+        poison_around(self.registry.linear_verify_indices, None)
+        poison_around(self.registry.mla_kv_indptr, None)
+        poison_around(self.registry.mla_qo_indptr, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_window_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
+        poison_around(self.registry.extend_seq_lens, None)
+        poison_around(self.registry.extend_prefix_lens, None)
+        poison_around(self.registry.extend_start_loc, None)
+
+    def _require_unpoisoned_idling(self, batch: EagerTargetBatch, mode: str) -> None:
+        """Debug mode: readers of padded rows find none that nobody wrote."""
+        if batch.input_ids is not None:
+            require_unpoisoned(
+                mode, "input_ids", batch.input_ids, place="specs/sglang/slots.yaml:3"
+            )
+        if batch.positions is not None:
+            require_unpoisoned(
+                mode, "positions", batch.positions, place="specs/sglang/slots.yaml:6"
+            )
+        if batch.out_cache_loc is not None:
+            require_unpoisoned(
+                mode, "out_cache_loc", batch.out_cache_loc, place="specs/sglang/slots.yaml:9"
+            )
+        if batch.mrope_positions is not None:
+            require_unpoisoned(
+                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
+            )
+        if batch.req_pool_indices is not None:
+            require_unpoisoned(
+                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
+            )
+        if batch.seq_lens is not None:
+            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
+        if batch.seq_lens_cpu is not None:
+            require_unpoisoned(
+                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
+            )
+        if batch.encoder_lens is not None:
+            require_unpoisoned(
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
+            )
+        if batch.mamba_track_indices is not None:
+            require_unpoisoned(
+                mode,
+                "mamba_track_indices",
+                batch.mamba_track_indices,
+                place="specs/sglang/slots.yaml:40",
+            )
+        if batch.mamba_track_mask is not None:
+            require_unpoisoned(
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+            )
+
+    def _check_sources_idle_beside_extend(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+        """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
+        mode = live.mode.value
+        registry = self.registry
+        # specs/sglang/slots.yaml:3
+        if live.input_ids is not None:
+            check_source(
+                mode,
+                "input_ids",
+                live.input_ids,
+                shape=(rows.tokens,),
+                into=registry.input_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:3",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:6
+        if live.positions is not None or rows.tokens > 0:
+            check_source(
+                mode,
+                "positions",
+                live.positions,
+                shape=(rows.tokens,),
+                into=registry.positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:6",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:9
+        if live.out_cache_loc is not None:
+            check_source(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                shape=(rows.tokens,),
+                into=registry.out_cache_loc,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:9",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:15
+        if live.mrope_positions is not None:
+            check_source(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                shape=(3, rows.tokens),
+                into=registry.mrope_positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:15",
+            )
+        # specs/sglang/slots.yaml:18
+        if live.req_pool_indices is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                shape=(rows.requests,),
+                into=registry.req_pool_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:18",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:21
+        if live.seq_lens is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                shape=(rows.requests,),
+                into=registry.seq_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:21",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:24
+        if live.seq_lens_cpu is not None:
+            check_source(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                shape=(rows.requests,),
+                into=registry.seq_lens_cpu,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:24",
+            )
+        # specs/sglang/slots.yaml:27
+        if live.extend_seq_lens is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "extend_seq_lens",
+                live.extend_seq_lens,
+                shape=(rows.requests,),
+                into=registry.extend_seq_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:27",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:30
+        if live.extend_prefix_lens is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "extend_prefix_lens",
+                live.extend_prefix_lens,
+                shape=(rows.requests,),
+                into=registry.extend_prefix_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:30",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:33
+        if live.extend_start_loc is not None:
+            check_source(
+                mode,
+                "extend_start_loc",
+                live.extend_start_loc,
+                shape=(rows.requests,),
+                into=registry.extend_start_loc,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:33",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:36
+        if registry.encoder_lens is not None and (
+            live.encoder_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                shape=(rows.requests,),
+                into=registry.encoder_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:36",
+                accepts=(torch.int32, torch.int64),
+            )
+        # specs/sglang/slots.yaml:40
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_source(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                shape=(rows.requests,),
+                into=registry.mamba_track_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:40",
+            )
+        # specs/sglang/slots.yaml:43
+        if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+            check_source(
+                mode,
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                shape=(rows.requests,),
+                into=registry.mamba_track_mask,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:43",
+            )
+        # specs/sglang/slots.yaml:46
+        if registry.ngram_column_starts is not None and (
+            live.ngram_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:46",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:49
+        if registry.ngram_req_lens is not None and (
+            live.ngram_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:49",
+                accepts=(torch.int64,),
+            )
+        if self.debug.values:
+            self._check_values_idle_beside_extend(live, mode)
+
+    def _slots_idle_beside_extend(self) -> SlotTable[LiveBatch, Extents]:
+        """The slots of idle_beside_extend."""
+        config = self.config
+        registry = self.registry
+        return SlotTable(
+            SlotGroup(
+                lambda extents: (
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            2 * config.multiprocessors // config.key_heads * 128,
+                            config.flashinfer_single_rows,
+                        )
+                        * config.flashinfer_row_bytes,
+                    ),
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            2 * config.multiprocessors // config.key_heads * 128,
+                            config.flashinfer_single_rows,
+                        )
+                        * config.flashinfer_row_bytes,
+                    ),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:91
+                Slot("flashinfer_workspace", registry.flashinfer_workspace),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                ),
+                # specs/sglang/backends/mla.yaml:78
+                Slot("mla_workspace", registry.mla_workspace),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
+                # specs/sglang/slots.yaml:3
+                Slot("input_ids", registry.input_ids, source="input_ids", fill=0),
+                # specs/sglang/slots.yaml:6
+                Slot("positions", registry.positions, source="positions", fill=0),
+                # specs/sglang/slots.yaml:9
+                Slot("out_cache_loc", registry.out_cache_loc, source="out_cache_loc", fill=0),
+            ),
+            SlotGroup(
+                lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
+                # specs/sglang/slots.yaml:15
+                Slot("mrope_positions", registry.mrope_positions, source="mrope_positions", fill=0),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
+                # specs/sglang/slots.yaml:18
+                Slot(
+                    "req_pool_indices", registry.req_pool_indices, source="req_pool_indices", fill=0
+                ),
+                # specs/sglang/slots.yaml:21
+                Slot("seq_lens", registry.seq_lens, source="seq_lens", fill=config.sequence_fill),
+                # specs/sglang/slots.yaml:24
+                Slot(
+                    "seq_lens_cpu",
+                    registry.seq_lens_cpu,
+                    source="seq_lens_cpu",
+                    fill=config.sequence_fill,
+                ),
+                # specs/sglang/slots.yaml:27
+                Slot("extend_seq_lens", registry.extend_seq_lens, source="extend_seq_lens", fill=0),
+                # specs/sglang/slots.yaml:30
+                Slot(
+                    "extend_prefix_lens",
+                    registry.extend_prefix_lens,
+                    source="extend_prefix_lens",
+                    fill=0,
+                ),
+                # specs/sglang/slots.yaml:33
+                Slot(
+                    "extend_start_loc",
+                    registry.extend_start_loc,
+                    source="extend_start_loc",
+                    fill=lambda _, extents: extents.rows.tokens,
+                ),
+                # specs/sglang/slots.yaml:36
+                Slot(
+                    "encoder_lens",
+                    registry.encoder_lens,
+                    source="encoder_lens",
+                    fill=None
+                    if registry.encoder_lens is None
+                    else present(config.max_source_positions),
+                ),
+                # specs/sglang/slots.yaml:40
+                Slot(
+                    "mamba_track_indices",
+                    registry.mamba_track_indices,
+                    source="mamba_track_indices",
+                    fill=0,
+                ),
+                # specs/sglang/slots.yaml:43
+                Slot(
+                    "mamba_track_mask", registry.mamba_track_mask, source="mamba_track_mask", fill=0
+                ),
+                # specs/sglang/slots.yaml:46
+                Slot(
+                    "ngram_column_starts",
+                    registry.ngram_column_starts,
+                    source="ngram_column_starts",
+                ),
+                # specs/sglang/slots.yaml:49
+                Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
+                # specs/sglang/backends/flashinfer.yaml:45
+                Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
+                # specs/sglang/backends/hybrid_linear.yaml:8
+                Slot("linear_state_indices", registry.linear_state_indices),
+                # specs/sglang/backends/hybrid_linear.yaml:13
+                Slot("linear_verify_indices", registry.linear_verify_indices),
+            ),
+            SlotGroup(
+                lambda extents: ((1,), (1,)),
+                # specs/sglang/slots.yaml:316
+                Slot(
+                    "num_token_non_padded",
+                    registry.num_token_non_padded,
+                    fill=lambda _, extents: (
+                        max(
+                            0,
+                            min(
+                                extents.rows.tokens
+                                - extents.padded.tokens
+                                // config.attn_tp_size
+                                * config.attn_tp_rank,
+                                extents.padded.tokens // config.attn_tp_size,
+                            ),
+                        )
+                        if config.routes_shares
+                        else extents.rows.tokens
+                    ),
+                    is_number=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
+                # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:47
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:50
+                Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
+                # specs/sglang/backends/hybrid_linear.yaml:11
+                Slot("linear_query_start", registry.linear_query_start),
+                # specs/sglang/backends/mla.yaml:19
+                Slot("mla_kv_indptr", registry.mla_kv_indptr),
+                # specs/sglang/backends/mla.yaml:22
+                Slot("mla_qo_indptr", registry.mla_qo_indptr),
+                # specs/sglang/backends/triton.yaml:11
+                Slot("triton_kv_indptr", registry.triton_kv_indptr),
+                # specs/sglang/backends/triton.yaml:14
+                Slot("triton_window_kv_indptr", registry.triton_window_kv_indptr),
+                # specs/sglang/backends/triton.yaml:17
+                Slot("triton_qo_indptr", registry.triton_qo_indptr),
+                # specs/sglang/backends/triton.yaml:19
+                Slot("triton_mask_indptr", registry.triton_mask_indptr),
+            ),
+        )
+
+    def _check_values_idle_beside_extend(self, live: LiveBatch, mode: str) -> None:
+        """Debug mode: every element of every source is in its range."""
+        config = self.config
+        registry = self.registry
+        if live.input_ids is not None:
+            check_values(
+                mode,
+                "input_ids",
+                live.input_ids,
+                0,
+                config.vocab_size - 1,
+                place="specs/sglang/slots.yaml:3",
+            )
+        if live.positions is not None:
+            check_values(
+                mode,
+                "positions",
+                live.positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:6",
+            )
+        if live.out_cache_loc is not None:
+            check_values(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                1,
+                config.max_total_tokens_target + config.page_size - 1,
+                place="specs/sglang/slots.yaml:9",
+            )
+        if live.mrope_positions is not None:
+            check_values(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:15",
+            )
+        if live.req_pool_indices is not None:
+            check_values(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                0,
+                config.request_pool_size,
+                place="specs/sglang/slots.yaml:18",
+            )
+        if live.seq_lens is not None:
+            check_values(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:21",
+            )
+        if live.seq_lens_cpu is not None:
+            check_values(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:24",
+            )
+        if live.extend_seq_lens is not None:
+            check_values(
+                mode,
+                "extend_seq_lens",
+                live.extend_seq_lens,
+                0,
+                2147483647,
+                place="specs/sglang/slots.yaml:27",
+            )
+        if live.extend_prefix_lens is not None:
+            check_values(
+                mode,
+                "extend_prefix_lens",
+                live.extend_prefix_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:30",
+            )
+        if live.extend_start_loc is not None:
+            check_values(
+                mode,
+                "extend_start_loc",
+                live.extend_start_loc,
+                0,
+                2147483647,
+                place="specs/sglang/slots.yaml:33",
+            )
+        if registry.encoder_lens is not None and live.encoder_lens is not None:
+            check_values(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                0,
+                present(config.max_source_positions),
+                place="specs/sglang/slots.yaml:36",
+            )
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_values(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                0,
+                present(config.mamba_cache_size),
+                place="specs/sglang/slots.yaml:40",
+            )
+        if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
+            check_values(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:46",
+            )
+        if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:49",
+            )
+
+    def _poison_idle_beside_extend(self, live: LiveBatch) -> None:
+        """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.flashinfer_workspace, None)
+        poison_around(self.registry.mla_workspace, None)
+        poison_around(self.registry.input_ids, live.input_ids)
+        poison_around(self.registry.positions, live.positions)
+        poison_around(self.registry.out_cache_loc, live.out_cache_loc)
+        poison_around(self.registry.mrope_positions, live.mrope_positions)
+        poison_around(self.registry.req_pool_indices, live.req_pool_indices)
+        poison_around(self.registry.seq_lens, live.seq_lens)
+        poison_around(self.registry.seq_lens_cpu, live.seq_lens_cpu)
+        poison_around(self.registry.extend_seq_lens, live.extend_seq_lens)
+        poison_around(self.registry.extend_prefix_lens, live.extend_prefix_lens)
+        poison_around(self.registry.extend_start_loc, live.extend_start_loc)
+        poison_around(self.registry.encoder_lens, live.encoder_lens)
+        poison_around(self.registry.mamba_track_indices, live.mamba_track_indices)
+        poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
+        poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
+        poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
+        poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_second_kv_indptr, None)
+        poison_around(self.registry.flashinfer_second_qo_indptr, None)
+        poison_around(self.registry.linear_state_indices, None)
+        poison_around(self.registry.linear_query_start, None)
+        poison_around(self.registry.linear_verify_indices, None)
+        poison_around(self.registry.mla_kv_indptr, None)
+        poison_around(self.registry.mla_qo_indptr, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_window_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
+
+    def _require_unpoisoned_idle_beside_extend(self, batch: EagerTargetBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
         if batch.input_ids is not None:
             require_unpoisoned(

@@ -550,21 +550,23 @@ class PrefillGraphDraftRunner:
     def _tables(self) -> Mapping[Mode, SlotTable[LiveBatch, Extents]]:
         """The slots that each mode loads."""
         return {
-            **dict.fromkeys(
-                (Mode.CAPTURE_PREFILL, Mode.EXTEND, Mode.IDLE_BESIDE_EXTEND),
-                self._slots_prefilling(),
-            ),
+            **dict.fromkeys((Mode.CAPTURE_PREFILL, Mode.EXTEND), self._slots_capture_prefill()),
+            **dict.fromkeys((Mode.IDLE_BESIDE_EXTEND,), self._slots_idle_beside_extend()),
         }
 
     def _poison(self, live: LiveBatch) -> None:
         match live.mode:
-            case Mode.CAPTURE_PREFILL | Mode.EXTEND | Mode.IDLE_BESIDE_EXTEND:
-                self._poison_prefilling(live)
+            case Mode.CAPTURE_PREFILL | Mode.EXTEND:
+                self._poison_capture_prefill(live)
+            case Mode.IDLE_BESIDE_EXTEND:
+                self._poison_idle_beside_extend(live)
 
     def _require_unpoisoned(self, batch: PrefillGraphDraftBatch) -> None:
         match batch.mode:
-            case Mode.CAPTURE_PREFILL | Mode.EXTEND | Mode.IDLE_BESIDE_EXTEND:
-                self._require_unpoisoned_prefilling(batch, batch.mode.value)
+            case Mode.CAPTURE_PREFILL | Mode.EXTEND:
+                self._require_unpoisoned_capture_prefill(batch, batch.mode.value)
+            case Mode.IDLE_BESIDE_EXTEND:
+                self._require_unpoisoned_idle_beside_extend(batch, batch.mode.value)
 
     # specs/sglang/modes/capture_prefill.yaml:1
     def _extents_capture_prefill(
@@ -613,7 +615,7 @@ class PrefillGraphDraftRunner:
             )
         rows = live_capture_prefill(config, tokens)
         if sources:
-            self._check_sources_prefilling(live, rows, isinstance(pad, Offer) and pad.checked)
+            self._check_sources_capture_prefill(live, rows, isinstance(pad, Offer) and pad.checked)
         padded_rows = (
             pad.rows if isinstance(pad, Offer) else pad_capture_prefill(rows) if pad else rows
         )
@@ -711,7 +713,9 @@ class PrefillGraphDraftRunner:
                 )
             rows = live_extend(config, requests, tokens)
             if sources:
-                self._check_sources_prefilling(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_capture_prefill(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
@@ -864,7 +868,9 @@ class PrefillGraphDraftRunner:
         try:
             rows = live_idle_beside_extend()
             if sources:
-                self._check_sources_prefilling(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_idle_beside_extend(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
@@ -1013,7 +1019,7 @@ class PrefillGraphDraftRunner:
         )
         return Extents(rows, padded_rows)
 
-    def _check_sources_prefilling(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+    def _check_sources_capture_prefill(self, live: LiveBatch, rows: Rows, known: bool) -> None:
         """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
         config = self.config
         mode = live.mode.value
@@ -1227,10 +1233,10 @@ class PrefillGraphDraftRunner:
                 place="specs/sglang/slots.yaml:312",
             )
         if self.debug.values:
-            self._check_values_prefilling(live, mode)
+            self._check_values_capture_prefill(live, mode)
 
-    def _slots_prefilling(self) -> SlotTable[LiveBatch, Extents]:
-        """The slots of capture_prefill, extend, idle_beside_extend."""
+    def _slots_capture_prefill(self) -> SlotTable[LiveBatch, Extents]:
+        """The slots of capture_prefill, extend."""
         config = self.config
         registry = self.registry
         return SlotTable(
@@ -1448,7 +1454,7 @@ class PrefillGraphDraftRunner:
             ),
         )
 
-    def _check_values_prefilling(self, live: LiveBatch, mode: str) -> None:
+    def _check_values_capture_prefill(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
         config = self.config
         registry = self.registry
@@ -1570,7 +1576,7 @@ class PrefillGraphDraftRunner:
                 place="specs/sglang/slots.yaml:308",
             )
 
-    def _poison_prefilling(self, live: LiveBatch) -> None:
+    def _poison_capture_prefill(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
         poison_around(self.registry.context_share_embeds, None)
         poison_around(self.registry.context_share_positions, None)
@@ -1600,7 +1606,658 @@ class PrefillGraphDraftRunner:
         poison_around(self.registry.static_draft_hidden_states, live.hidden_states)
         poison_around(self.registry.num_token_non_padded, None)
 
-    def _require_unpoisoned_prefilling(self, batch: PrefillGraphDraftBatch, mode: str) -> None:
+    def _require_unpoisoned_capture_prefill(self, batch: PrefillGraphDraftBatch, mode: str) -> None:
+        """Debug mode: readers of padded rows find none that nobody wrote."""
+        if batch.input_ids is not None:
+            require_unpoisoned(
+                mode, "input_ids", batch.input_ids, place="specs/sglang/slots.yaml:3"
+            )
+        if batch.positions is not None:
+            require_unpoisoned(
+                mode, "positions", batch.positions, place="specs/sglang/slots.yaml:6"
+            )
+        if batch.out_cache_loc is not None:
+            require_unpoisoned(
+                mode, "out_cache_loc", batch.out_cache_loc, place="specs/sglang/slots.yaml:9"
+            )
+        if batch.static_seq_lens is not None:
+            require_unpoisoned(
+                mode, "static_seq_lens", batch.static_seq_lens, place="specs/sglang/slots.yaml:253"
+            )
+        if batch.static_extend_seq_lens is not None:
+            require_unpoisoned(
+                mode,
+                "static_extend_seq_lens",
+                batch.static_extend_seq_lens,
+                place="specs/sglang/slots.yaml:256",
+            )
+        if batch.static_extend_prefix_lens is not None:
+            require_unpoisoned(
+                mode,
+                "static_extend_prefix_lens",
+                batch.static_extend_prefix_lens,
+                place="specs/sglang/slots.yaml:259",
+            )
+        if batch.static_extend_start_loc is not None:
+            require_unpoisoned(
+                mode,
+                "static_extend_start_loc",
+                batch.static_extend_start_loc,
+                place="specs/sglang/slots.yaml:262",
+            )
+        if batch.static_req_pool_indices is not None:
+            require_unpoisoned(
+                mode,
+                "static_req_pool_indices",
+                batch.static_req_pool_indices,
+                place="specs/sglang/slots.yaml:265",
+            )
+        if batch.static_orig_seq_lens is not None:
+            require_unpoisoned(
+                mode,
+                "static_orig_seq_lens",
+                batch.static_orig_seq_lens,
+                place="specs/sglang/slots.yaml:268",
+            )
+        if batch.static_seq_lens_cpu is not None:
+            require_unpoisoned(
+                mode,
+                "static_seq_lens_cpu",
+                batch.static_seq_lens_cpu,
+                place="specs/sglang/slots.yaml:272",
+            )
+        if batch.static_mrope_positions is not None:
+            require_unpoisoned(
+                mode,
+                "static_mrope_positions",
+                batch.static_mrope_positions,
+                place="specs/sglang/slots.yaml:297",
+            )
+        if batch.static_mamba_track_indices is not None:
+            require_unpoisoned(
+                mode,
+                "static_mamba_track_indices",
+                batch.static_mamba_track_indices,
+                place="specs/sglang/slots.yaml:301",
+            )
+        if batch.static_mamba_track_mask is not None:
+            require_unpoisoned(
+                mode,
+                "static_mamba_track_mask",
+                batch.static_mamba_track_mask,
+                place="specs/sglang/slots.yaml:305",
+            )
+
+    def _check_sources_idle_beside_extend(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+        """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
+        config = self.config
+        mode = live.mode.value
+        registry = self.registry
+        # specs/sglang/slots.yaml:3
+        if live.input_ids is not None:
+            check_source(
+                mode,
+                "input_ids",
+                live.input_ids,
+                shape=(rows.tokens,),
+                into=registry.input_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:3",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:6
+        if live.positions is not None or rows.tokens > 0:
+            check_source(
+                mode,
+                "positions",
+                live.positions,
+                shape=(rows.tokens,),
+                into=registry.positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:6",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:9
+        if live.out_cache_loc is not None:
+            check_source(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                shape=(rows.tokens,),
+                into=registry.out_cache_loc,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:9",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:86
+        if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
+            check_source(
+                mode,
+                "pipeline_hidden_states",
+                live.pipeline_hidden_states,
+                shape=(rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                into=registry.pipeline_hidden_states,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:86",
+            )
+        # specs/sglang/slots.yaml:89
+        if registry.pipeline_residual is not None and live.pipeline_residual is not None:
+            check_source(
+                mode,
+                "pipeline_residual",
+                live.pipeline_residual,
+                shape=(rows.proxy_tokens, config.hidden_size),
+                into=registry.pipeline_residual,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:89",
+            )
+        # specs/sglang/slots.yaml:253
+        if registry.static_seq_lens is not None and (
+            live.seq_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "static_seq_lens",
+                live.seq_lens,
+                shape=(rows.requests,),
+                into=registry.static_seq_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:253",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:256
+        if registry.static_extend_seq_lens is not None and (
+            live.extend_seq_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "static_extend_seq_lens",
+                live.extend_seq_lens,
+                shape=(rows.requests,),
+                into=registry.static_extend_seq_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:256",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:259
+        if registry.static_extend_prefix_lens is not None and (
+            live.extend_prefix_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "static_extend_prefix_lens",
+                live.extend_prefix_lens,
+                shape=(rows.requests,),
+                into=registry.static_extend_prefix_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:259",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:262
+        if registry.static_extend_start_loc is not None and live.extend_start_loc is not None:
+            check_source(
+                mode,
+                "static_extend_start_loc",
+                live.extend_start_loc,
+                shape=(rows.requests,),
+                into=registry.static_extend_start_loc,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:262",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:265
+        if registry.static_req_pool_indices is not None and (
+            live.req_pool_indices is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "static_req_pool_indices",
+                live.req_pool_indices,
+                shape=(rows.requests,),
+                into=registry.static_req_pool_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:265",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:268
+        if registry.static_orig_seq_lens is not None and live.orig_seq_lens is not None:
+            check_source(
+                mode,
+                "static_orig_seq_lens",
+                live.orig_seq_lens,
+                shape=(rows.requests,),
+                into=registry.static_orig_seq_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:268",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:272
+        if registry.static_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
+            check_source(
+                mode,
+                "static_seq_lens_cpu",
+                live.seq_lens_cpu,
+                shape=(rows.requests,),
+                into=registry.static_seq_lens_cpu,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:272",
+            )
+        # specs/sglang/slots.yaml:297
+        if registry.static_mrope_positions is not None and live.mrope_positions is not None:
+            check_source(
+                mode,
+                "static_mrope_positions",
+                live.mrope_positions,
+                shape=(3, rows.tokens),
+                into=registry.static_mrope_positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:297",
+            )
+        # specs/sglang/slots.yaml:301
+        if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_source(
+                mode,
+                "static_mamba_track_indices",
+                live.mamba_track_indices,
+                shape=(rows.requests,),
+                into=registry.static_mamba_track_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:301",
+            )
+        # specs/sglang/slots.yaml:305
+        if registry.static_mamba_track_mask is not None and live.mamba_track_mask is not None:
+            check_source(
+                mode,
+                "static_mamba_track_mask",
+                live.mamba_track_mask,
+                shape=(rows.requests,),
+                into=registry.static_mamba_track_mask,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:305",
+            )
+        # specs/sglang/slots.yaml:308
+        if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
+            check_source(
+                mode,
+                "static_mamba_track_seqlens",
+                live.mamba_track_seqlens,
+                shape=(rows.requests,),
+                into=registry.static_mamba_track_seqlens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:308",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:312
+        if registry.static_draft_hidden_states is not None and live.hidden_states is not None:
+            check_source(
+                mode,
+                "static_draft_hidden_states",
+                live.hidden_states,
+                shape=(rows.tokens, present(config.draft_input_size)),
+                into=registry.static_draft_hidden_states,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:312",
+            )
+        if self.debug.values:
+            self._check_values_idle_beside_extend(live, mode)
+
+    def _slots_idle_beside_extend(self) -> SlotTable[LiveBatch, Extents]:
+        """The slots of idle_beside_extend."""
+        config = self.config
+        registry = self.registry
+        return SlotTable(
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.context_tokens, config.hidden_size),
+                    (extents.padded.context_tokens, config.hidden_size),
+                ),
+                # specs/sglang/backends/prepared.yaml:6
+                Slot("context_share_embeds", registry.context_share_embeds),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.context_tokens,), (extents.padded.context_tokens,)),
+                # specs/sglang/backends/prepared.yaml:9
+                Slot("context_share_positions", registry.context_share_positions),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
+                # specs/sglang/slots.yaml:3
+                Slot("input_ids", registry.input_ids, source="input_ids", fill=0),
+                # specs/sglang/slots.yaml:6
+                Slot("positions", registry.positions, source="positions", fill=0),
+                # specs/sglang/slots.yaml:9
+                Slot("out_cache_loc", registry.out_cache_loc, source="out_cache_loc", fill=0),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                    (extents.padded.proxy_tokens, config.hidden_size * config.residual_streams),
+                ),
+                # specs/sglang/slots.yaml:86
+                Slot(
+                    "pipeline_hidden_states",
+                    registry.pipeline_hidden_states,
+                    source="pipeline_hidden_states",
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.proxy_tokens, config.hidden_size),
+                    (extents.padded.proxy_tokens, config.hidden_size),
+                ),
+                # specs/sglang/slots.yaml:89
+                Slot("pipeline_residual", registry.pipeline_residual, source="pipeline_residual"),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
+                # specs/sglang/slots.yaml:253
+                Slot("static_seq_lens", registry.static_seq_lens, source="seq_lens", fill=0),
+                # specs/sglang/slots.yaml:256
+                Slot(
+                    "static_extend_seq_lens",
+                    registry.static_extend_seq_lens,
+                    source="extend_seq_lens",
+                    fill=0,
+                ),
+                # specs/sglang/slots.yaml:259
+                Slot(
+                    "static_extend_prefix_lens",
+                    registry.static_extend_prefix_lens,
+                    source="extend_prefix_lens",
+                    fill=0,
+                ),
+                # specs/sglang/slots.yaml:262
+                Slot(
+                    "static_extend_start_loc",
+                    registry.static_extend_start_loc,
+                    source="extend_start_loc",
+                    fill=lambda _, extents: extents.rows.tokens,
+                ),
+                # specs/sglang/slots.yaml:265
+                Slot(
+                    "static_req_pool_indices",
+                    registry.static_req_pool_indices,
+                    source="req_pool_indices",
+                    fill=0,
+                ),
+                # specs/sglang/slots.yaml:268
+                Slot(
+                    "static_orig_seq_lens",
+                    registry.static_orig_seq_lens,
+                    source="orig_seq_lens",
+                    fill=0,
+                ),
+                # specs/sglang/slots.yaml:272
+                Slot(
+                    "static_seq_lens_cpu",
+                    registry.static_seq_lens_cpu,
+                    source="seq_lens_cpu",
+                    fill=0,
+                ),
+                # specs/sglang/slots.yaml:301
+                Slot(
+                    "static_mamba_track_indices",
+                    registry.static_mamba_track_indices,
+                    source="mamba_track_indices",
+                    fill=0,
+                ),
+                # specs/sglang/slots.yaml:305
+                Slot(
+                    "static_mamba_track_mask",
+                    registry.static_mamba_track_mask,
+                    source="mamba_track_mask",
+                    fill=0,
+                ),
+                # specs/sglang/slots.yaml:308
+                Slot(
+                    "static_mamba_track_seqlens",
+                    registry.static_mamba_track_seqlens,
+                    source="mamba_track_seqlens",
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
+                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
+                ),
+                # specs/sglang/slots.yaml:275
+                Slot("prefix_starts", registry.prefix_starts),
+                # specs/sglang/slots.yaml:278
+                Slot("prefix_seq_lens", registry.prefix_seq_lens),
+                # specs/sglang/slots.yaml:287
+                Slot("prefix_starts_cpu", registry.prefix_starts_cpu),
+                # specs/sglang/slots.yaml:290
+                Slot("prefix_seq_lens_cpu", registry.prefix_seq_lens_cpu),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req) + 1),
+                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req) + 1),
+                ),
+                # specs/sglang/slots.yaml:281
+                Slot("prefix_cu_seq_lens", registry.prefix_cu_seq_lens),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (
+                        max(present(config.prefix_chunks)),
+                        present(config.full_prefill_max_req) * present(config.prefix_chunk_length),
+                    ),
+                    (
+                        max(present(config.prefix_chunks)),
+                        present(config.full_prefill_max_req) * present(config.prefix_chunk_length),
+                    ),
+                ),
+                # specs/sglang/slots.yaml:284
+                Slot("prefix_kv_indices", registry.prefix_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, present(config.draft_input_size)),
+                    (extents.padded.tokens, present(config.draft_input_size)),
+                ),
+                # specs/sglang/slots.yaml:293
+                Slot("static_input_embeds", registry.static_input_embeds),
+                # specs/sglang/slots.yaml:312
+                Slot(
+                    "static_draft_hidden_states",
+                    registry.static_draft_hidden_states,
+                    source="hidden_states",
+                ),
+            ),
+            SlotGroup(
+                lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
+                # specs/sglang/slots.yaml:297
+                Slot(
+                    "static_mrope_positions",
+                    registry.static_mrope_positions,
+                    source="mrope_positions",
+                    fill=0,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: ((1,), (1,)),
+                # specs/sglang/slots.yaml:316
+                Slot(
+                    "num_token_non_padded",
+                    registry.num_token_non_padded,
+                    fill=lambda _, extents: (
+                        max(
+                            0,
+                            min(
+                                extents.rows.tokens
+                                - extents.padded.tokens
+                                // config.attn_tp_size
+                                * config.attn_tp_rank,
+                                extents.padded.tokens // config.attn_tp_size,
+                            ),
+                        )
+                        if config.routes_shares
+                        else extents.rows.tokens
+                    ),
+                    is_number=True,
+                ),
+            ),
+        )
+
+    def _check_values_idle_beside_extend(self, live: LiveBatch, mode: str) -> None:
+        """Debug mode: every element of every source is in its range."""
+        config = self.config
+        registry = self.registry
+        if live.input_ids is not None:
+            check_values(
+                mode,
+                "input_ids",
+                live.input_ids,
+                0,
+                config.vocab_size - 1,
+                place="specs/sglang/slots.yaml:3",
+            )
+        if live.positions is not None:
+            check_values(
+                mode,
+                "positions",
+                live.positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:6",
+            )
+        if live.out_cache_loc is not None:
+            check_values(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+                place="specs/sglang/slots.yaml:9",
+            )
+        if registry.static_seq_lens is not None and live.seq_lens is not None:
+            check_values(
+                mode,
+                "static_seq_lens",
+                live.seq_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:253",
+            )
+        if registry.static_extend_seq_lens is not None and live.extend_seq_lens is not None:
+            check_values(
+                mode,
+                "static_extend_seq_lens",
+                live.extend_seq_lens,
+                0,
+                2147483647,
+                place="specs/sglang/slots.yaml:256",
+            )
+        if registry.static_extend_prefix_lens is not None and live.extend_prefix_lens is not None:
+            check_values(
+                mode,
+                "static_extend_prefix_lens",
+                live.extend_prefix_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:259",
+            )
+        if registry.static_extend_start_loc is not None and live.extend_start_loc is not None:
+            check_values(
+                mode,
+                "static_extend_start_loc",
+                live.extend_start_loc,
+                0,
+                2147483647,
+                place="specs/sglang/slots.yaml:262",
+            )
+        if registry.static_req_pool_indices is not None and live.req_pool_indices is not None:
+            check_values(
+                mode,
+                "static_req_pool_indices",
+                live.req_pool_indices,
+                0,
+                config.request_pool_size,
+                place="specs/sglang/slots.yaml:265",
+            )
+        if registry.static_orig_seq_lens is not None and live.orig_seq_lens is not None:
+            check_values(
+                mode,
+                "static_orig_seq_lens",
+                live.orig_seq_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:268",
+            )
+        if registry.static_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
+            check_values(
+                mode,
+                "static_seq_lens_cpu",
+                live.seq_lens_cpu,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:272",
+            )
+        if registry.static_mrope_positions is not None and live.mrope_positions is not None:
+            check_values(
+                mode,
+                "static_mrope_positions",
+                live.mrope_positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:297",
+            )
+        if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_values(
+                mode,
+                "static_mamba_track_indices",
+                live.mamba_track_indices,
+                0,
+                present(config.mamba_cache_size),
+                place="specs/sglang/slots.yaml:301",
+            )
+        if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
+            check_values(
+                mode,
+                "static_mamba_track_seqlens",
+                live.mamba_track_seqlens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:308",
+            )
+
+    def _poison_idle_beside_extend(self, live: LiveBatch) -> None:
+        """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.context_share_embeds, None)
+        poison_around(self.registry.context_share_positions, None)
+        poison_around(self.registry.input_ids, live.input_ids)
+        poison_around(self.registry.positions, live.positions)
+        poison_around(self.registry.out_cache_loc, live.out_cache_loc)
+        poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
+        poison_around(self.registry.pipeline_residual, live.pipeline_residual)
+        poison_around(self.registry.static_seq_lens, live.seq_lens)
+        poison_around(self.registry.static_extend_seq_lens, live.extend_seq_lens)
+        poison_around(self.registry.static_extend_prefix_lens, live.extend_prefix_lens)
+        poison_around(self.registry.static_extend_start_loc, live.extend_start_loc)
+        poison_around(self.registry.static_req_pool_indices, live.req_pool_indices)
+        poison_around(self.registry.static_orig_seq_lens, live.orig_seq_lens)
+        poison_around(self.registry.static_seq_lens_cpu, live.seq_lens_cpu)
+        poison_around(self.registry.prefix_starts, None)
+        poison_around(self.registry.prefix_seq_lens, None)
+        poison_around(self.registry.prefix_cu_seq_lens, None)
+        poison_around(self.registry.prefix_kv_indices, None)
+        poison_around(self.registry.prefix_starts_cpu, None)
+        poison_around(self.registry.prefix_seq_lens_cpu, None)
+        poison_around(self.registry.static_input_embeds, None)
+        poison_around(self.registry.static_mrope_positions, live.mrope_positions)
+        poison_around(self.registry.static_mamba_track_indices, live.mamba_track_indices)
+        poison_around(self.registry.static_mamba_track_mask, live.mamba_track_mask)
+        poison_around(self.registry.static_mamba_track_seqlens, live.mamba_track_seqlens)
+        poison_around(self.registry.static_draft_hidden_states, live.hidden_states)
+        poison_around(self.registry.num_token_non_padded, None)
+
+    def _require_unpoisoned_idle_beside_extend(
+        self, batch: PrefillGraphDraftBatch, mode: str
+    ) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
         if batch.input_ids is not None:
             require_unpoisoned(
