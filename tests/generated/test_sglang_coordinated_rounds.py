@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
@@ -130,3 +130,36 @@ def test_no_rank_is_padded_where_a_rank_has_more_tokens_than_any_graph() -> None
 def test_a_rank_that_need_not_join_takes_no_graph_much_larger_than_it_is(live: LiveBatch) -> None:
     runner, _ = runners(16, takes_sums=True).select(live, Votes(against=False))
     assert isinstance(runner, EagerTargetRunner)
+
+
+def speculating(peer: int) -> EagerTargetRunner:
+    """The runner of one of two ranks that are told to pad alike, the other with so many tokens."""
+    config = Config.of(
+        speculative_algorithm="eagle",
+        moe_a2a_backend="deepep_v2",
+        deepep_v2_pads_alike=True,
+        enable_dp_attention=True,
+        tp_size=4,
+        attn_dp_size=2,
+        max_running_requests=6,
+        chunked_prefill_size=16,
+    )
+    return EagerTargetRunner(config, Peers(peer), device="cpu", debug=True)
+
+
+def test_ranks_keep_their_counts_in_a_round_that_the_scheduler_coordinates() -> None:
+    plain = speculating(12).load(prompts(Mode.EXTEND, 3, 2))
+    assert (plain.tokens, plain.requests) == (12, 2)
+    coordinated = speculating(12).load(prompts(Mode.COORDINATED_EXTEND, 3, 2))
+    assert (coordinated.tokens, coordinated.requests) == (6, 2)  # aligned to two ranks of attention
+    assert coordinated.gathered_tokens == 6 + 12
+    idle = speculating(12).load(LiveBatch(mode=Mode.IDLE_IN_COORDINATED_EXTEND))
+    assert (idle.tokens, idle.requests) == (0, 0)
+
+
+def test_decodes_of_such_a_round_run_as_extends_of_one_token() -> None:
+    live = replace(decodes(3), mode=Mode.DECODE_IN_COORDINATED_EXTEND)
+    batch = speculating(12).load(live)
+    assert (batch.live_tokens, batch.tokens, batch.requests) == (3, 4, 3)
+    assert batch.extend_seq_lens is not None
+    assert batch.extend_seq_lens.tolist() == [1, 1, 1]

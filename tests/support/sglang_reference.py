@@ -22,6 +22,7 @@ IDLE_DRAFTS = (Mode.IDLE_IN_DRAFT, Mode.IDLE_IN_CATCH_UP, Mode.IDLE_IN_FROZEN_DR
 IDLE = (
     Mode.IDLE,
     Mode.IDLE_BESIDE_EXTEND,
+    Mode.IDLE_IN_COORDINATED_EXTEND,
     *IDLE_DRAFTS,
 )
 ADAPTIVE = (Mode.ADAPTIVE_VERIFY, Mode.ADAPTIVE_DRAFT_EXTEND)
@@ -40,7 +41,15 @@ FIXED_WIDTH = {
 """Modes in which every request has the same number of tokens, so that rows follow from tokens."""
 
 
+COORDINATED = {
+    Mode.COORDINATED_EXTEND,
+    Mode.DECODE_IN_COORDINATED_EXTEND,
+    Mode.IDLE_IN_COORDINATED_EXTEND,
+}
+"""Modes of rounds in which ranks keep their counts."""
+
 OTHERS = {
+    *COORDINATED,
     Mode.DECODE_BESIDE_EXTEND,
     Mode.EXTEND,
     Mode.IDLE_BESIDE_EXTEND,
@@ -92,7 +101,7 @@ def live_rows(config: Config, live: LiveBatch) -> tuple[int, int]:
     if mode is Mode.MIXED:
         requests = live.running_requests + live.prefill_requests
         return requests, live.running_requests + live.prefill_tokens
-    if mode in (Mode.EXTEND, Mode.SPLIT_PREFILL):
+    if mode in (Mode.EXTEND, Mode.SPLIT_PREFILL, Mode.COORDINATED_EXTEND):
         tensor = live.input_ids if live.input_ids is not None else live.input_embeds
         assert tensor is not None
         return live.batch_size, tensor.shape[0]
@@ -122,6 +131,8 @@ def pads_alike(config: Config, live: LiveBatch, counts: list[int]) -> bool:
     """Whether all ranks compute the tokens of the largest, given the counts of all."""
     if config.elastic_world_expanded:
         return False  # ranks that have joined want the counts as they are
+    if live.mode in COORDINATED:
+        return False
     forced = config.moe_a2a_backend == MoeA2aBackend.DEEPEP_V2 and config.deepep_v2_pads_alike
     if config.moe_a2a_backend == MoeA2aBackend.PPLX or forced:
         return True

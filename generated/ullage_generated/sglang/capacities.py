@@ -589,14 +589,18 @@ class EagerTargetCapacities:
     """
     # specs/sglang/slots.yaml:27
     extend_seq_lens_0: int
-    """Bound by decode_beside_extend, dllm_extend, extend; proved: sound and tight.
+    """Bound by decode_beside_extend, decode_in_coordinated_extend, dllm_extend, extend; proved:
+    sound and tight.
 
-    Formula: max(max_running_requests if not speculative and not dllm and require_mlp_sync else
-    (align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size), cp_align) //
-    dllm_block_size if require_mlp_sync else max_running_requests) if dllm else 0, 0 if dllm else
-    min(max_running_requests, prefill_limit_target)).
+    Formula: max(max_running_requests if not speculative and not dllm and require_mlp_sync or
+    speculative and not adaptive and require_mlp_sync else (align_up(align_up(max_running_requests *
+    dllm_block_size, attn_tp_size), cp_align) // dllm_block_size if require_mlp_sync else
+    max_running_requests) if dllm else 0, 0 if dllm else min(max_running_requests,
+    prefill_limit_target)).
 
     Attained in decode_beside_extend by requests = max_running_requests.
+
+    Attained in decode_in_coordinated_extend by requests = max_running_requests.
 
     Attained in dllm_extend by requests = max_running_requests.
 
@@ -683,7 +687,8 @@ class EagerTargetCapacities:
         )
         extend_seq_lens_0 = max(
             config.max_running_requests
-            if not config.speculative and not config.dllm and config.require_mlp_sync
+            if (not config.speculative and not config.dllm and config.require_mlp_sync)
+            or (config.speculative and not config.adaptive and config.require_mlp_sync)
             else (
                 align_up(
                     align_up(

@@ -87,7 +87,91 @@ def fit_adaptive_draft_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(proxy_tokens=proxy_tokens)
+
+
+# specs/sglang/modes/coordinated_extend.yaml:1
+def live_coordinated_extend(config: Config, requests: int, tokens: int) -> Rows:
+    """Rows that the tensors bring in mode coordinated_extend."""
+    return Rows(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=requests,
+        graph_tokens=tokens,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(tokens, config.proxy_ranks),
+        gathered_tokens=tokens,
+    )
+
+
+# specs/sglang/modes/coordinated_extend.yaml:1
+def pad_coordinated_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
+    """Rows in mode coordinated_extend after mlp_sync_counts."""
+    if not config.require_mlp_sync:
+        return rows
+    tokens, gathered_tokens = rows.tokens, rows.gathered_tokens
+    # mlp_sync_counts: specs/sglang/modes/coordinated_extend.yaml:14,
+    # specs/sglang/transforms.yaml:44
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    (total_0,) = ranks.sum_of(padded, collective="mlp_sync_counts")
+    tokens, gathered_tokens = padded, total_0
+    return rows._replace(tokens=tokens, gathered_tokens=gathered_tokens)
+
+
+# specs/sglang/modes/coordinated_extend.yaml:1
+def fit_coordinated_extend(config: Config, rows: Rows) -> Rows:
+    """Rows in mode coordinated_extend as this runner has them, after scatter_proxies."""
+    if config.pp_size <= 1:
+        return rows
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(proxy_tokens=proxy_tokens)
+
+
+# specs/sglang/modes/decode_in_coordinated_extend.yaml:1
+def live_decode_in_coordinated_extend(config: Config, requests: int) -> Rows:
+    """Rows that the tensors bring in mode decode_in_coordinated_extend."""
+    return Rows(
+        requests=requests,
+        tokens=requests,
+        graph_requests=requests,
+        graph_tokens=requests,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(requests, config.proxy_ranks),
+        gathered_tokens=requests,
+    )
+
+
+# specs/sglang/modes/decode_in_coordinated_extend.yaml:1
+def pad_decode_in_coordinated_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
+    """Rows in mode decode_in_coordinated_extend after mlp_sync_counts."""
+    if not config.require_mlp_sync:
+        return rows
+    tokens, gathered_tokens = rows.tokens, rows.gathered_tokens
+    # mlp_sync_counts: specs/sglang/modes/decode_in_coordinated_extend.yaml:11,
+    # specs/sglang/transforms.yaml:44
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    (total_0,) = ranks.sum_of(padded, collective="mlp_sync_counts")
+    tokens, gathered_tokens = padded, total_0
+    return rows._replace(tokens=tokens, gathered_tokens=gathered_tokens)
+
+
+# specs/sglang/modes/decode_in_coordinated_extend.yaml:1
+def fit_decode_in_coordinated_extend(config: Config, rows: Rows) -> Rows:
+    """Rows in mode decode_in_coordinated_extend as this runner has them, after scatter_proxies."""
+    if config.pp_size <= 1:
+        return rows
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -123,7 +207,7 @@ def fit_dflash_draft(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -193,7 +277,7 @@ def fit_draft_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -263,7 +347,7 @@ def fit_eagle_draft(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -319,14 +403,14 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
         rows.context_tokens,
         rows.proxy_tokens,
     )
-    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:102
+    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:110
     if config.attn_cp_size > 1:
         dealt = cdiv(tokens, config.attn_cp_size)
         cut = (tokens + requests * (config.attn_cp_size - 1)) // config.attn_cp_size
         context_tokens = align_up(
             dealt if config.cp_strategy == CpStrategy.INTERLEAVE else cut, config.cp_align
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(context_tokens=context_tokens, proxy_tokens=proxy_tokens)
@@ -429,7 +513,7 @@ def fit_frozen_kv_draft(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -477,7 +561,7 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_1 * config.num_dp_ranks if alike else total_2,
         )
     # dummy_request: specs/sglang/modes/idle_beside_extend.yaml:9,
-    # specs/sglang/transforms.yaml:44
+    # specs/sglang/transforms.yaml:52
     requests = max(requests, 1) if tokens > 0 else requests
     return rows._replace(
         requests=requests, tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens
@@ -490,7 +574,7 @@ def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -560,7 +644,49 @@ def fit_idle_in_catch_up(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(proxy_tokens=proxy_tokens)
+
+
+# specs/sglang/modes/idle_in_coordinated_extend.yaml:1
+def live_idle_in_coordinated_extend() -> Rows:
+    """Rows that the tensors bring in mode idle_in_coordinated_extend."""
+    return Rows(
+        requests=0,
+        tokens=0,
+        graph_requests=0,
+        graph_tokens=0,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=0,
+        gathered_tokens=0,
+    )
+
+
+# specs/sglang/modes/idle_in_coordinated_extend.yaml:1
+def pad_idle_in_coordinated_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
+    """Rows in mode idle_in_coordinated_extend after mlp_sync_counts."""
+    if not config.require_mlp_sync:
+        return rows
+    tokens, gathered_tokens = rows.tokens, rows.gathered_tokens
+    # mlp_sync_counts: specs/sglang/modes/idle_in_coordinated_extend.yaml:8,
+    # specs/sglang/transforms.yaml:44
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    (total_0,) = ranks.sum_of(padded, collective="mlp_sync_counts")
+    tokens, gathered_tokens = padded, total_0
+    return rows._replace(tokens=tokens, gathered_tokens=gathered_tokens)
+
+
+# specs/sglang/modes/idle_in_coordinated_extend.yaml:1
+def fit_idle_in_coordinated_extend(config: Config, rows: Rows) -> Rows:
+    """Rows in mode idle_in_coordinated_extend as this runner has them, after scatter_proxies."""
+    if config.pp_size <= 1:
+        return rows
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -630,7 +756,7 @@ def fit_idle_in_draft(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -701,7 +827,7 @@ def fit_idle_in_frozen_draft(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -710,6 +836,22 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
     """The modes that batches can have under a legal configuration."""
     modes = (
         (Mode.ADAPTIVE_DRAFT_EXTEND, config.adaptive and config.has_draft_worker),
+        (
+            Mode.COORDINATED_EXTEND,
+            config.speculative
+            and not config.adaptive
+            and config.require_mlp_sync
+            and config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            and config.has_draft_worker,
+        ),
+        (
+            Mode.DECODE_IN_COORDINATED_EXTEND,
+            config.speculative
+            and not config.adaptive
+            and config.require_mlp_sync
+            and config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            and config.has_draft_worker,
+        ),
         (
             Mode.DFLASH_DRAFT,
             config.speculative_algorithm == SpeculativeAlgorithm.DFLASH and config.has_draft_worker,
@@ -750,6 +892,14 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
             and config.has_draft_worker,
         ),
         (
+            Mode.IDLE_IN_COORDINATED_EXTEND,
+            config.speculative
+            and not config.adaptive
+            and config.require_mlp_sync
+            and config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            and config.has_draft_worker,
+        ),
+        (
             Mode.IDLE_IN_DRAFT,
             config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
             and config.require_mlp_sync
@@ -768,12 +918,15 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
 def exchanging_modes(config: Config) -> tuple[Mode, ...]:
     """The modes whose padding other ranks take part in."""
     modes = (
+        (Mode.COORDINATED_EXTEND, config.require_mlp_sync),
+        (Mode.DECODE_IN_COORDINATED_EXTEND, config.require_mlp_sync),
         (Mode.DRAFT_EXTEND, config.require_mlp_sync),
         (Mode.EAGLE_DRAFT, config.require_mlp_sync),
         (Mode.EXTEND, config.require_mlp_sync),
         (Mode.FROZEN_KV_DRAFT, config.require_mlp_sync),
         (Mode.IDLE_BESIDE_EXTEND, config.require_mlp_sync),
         (Mode.IDLE_IN_CATCH_UP, config.require_mlp_sync),
+        (Mode.IDLE_IN_COORDINATED_EXTEND, config.require_mlp_sync),
         (Mode.IDLE_IN_DRAFT, config.require_mlp_sync),
         (Mode.IDLE_IN_FROZEN_DRAFT, config.require_mlp_sync),
     )
@@ -783,6 +936,10 @@ def exchanging_modes(config: Config) -> tuple[Mode, ...]:
 SEEN: Final[Mapping[Mode, Seen]] = {
     # specs/sglang/modes/adaptive_draft_extend.yaml:1
     Mode.ADAPTIVE_DRAFT_EXTEND: Seen(("adaptive_draft_tokens", "batch_size")),
+    # specs/sglang/modes/coordinated_extend.yaml:1
+    Mode.COORDINATED_EXTEND: Seen(("batch_size",), (("input_ids", 0), ("input_embeds", 0))),
+    # specs/sglang/modes/decode_in_coordinated_extend.yaml:1
+    Mode.DECODE_IN_COORDINATED_EXTEND: Seen(("batch_size",)),
     # specs/sglang/modes/dflash_draft.yaml:1
     Mode.DFLASH_DRAFT: Seen(("batch_size",)),
     # specs/sglang/modes/draft_extend.yaml:1
@@ -797,6 +954,8 @@ SEEN: Final[Mapping[Mode, Seen]] = {
     Mode.IDLE_BESIDE_EXTEND: Seen(),
     # specs/sglang/modes/idle_in_catch_up.yaml:1
     Mode.IDLE_IN_CATCH_UP: Seen(),
+    # specs/sglang/modes/idle_in_coordinated_extend.yaml:1
+    Mode.IDLE_IN_COORDINATED_EXTEND: Seen(),
     # specs/sglang/modes/idle_in_draft.yaml:1
     Mode.IDLE_IN_DRAFT: Seen(),
     # specs/sglang/modes/idle_in_frozen_draft.yaml:1
@@ -903,6 +1062,10 @@ class EagerDraftRunner:
         match live.mode:
             case Mode.ADAPTIVE_DRAFT_EXTEND:
                 return self._extents_adaptive_draft_extend(live, pad, sources)
+            case Mode.COORDINATED_EXTEND:
+                return self._extents_coordinated_extend(live, pad, sources)
+            case Mode.DECODE_IN_COORDINATED_EXTEND:
+                return self._extents_decode_in_coordinated_extend(live, pad, sources)
             case Mode.DFLASH_DRAFT:
                 return self._extents_dflash_draft(live, pad, sources)
             case Mode.DRAFT_EXTEND:
@@ -917,6 +1080,8 @@ class EagerDraftRunner:
                 return self._extents_idle_beside_extend(live, pad, sources)
             case Mode.IDLE_IN_CATCH_UP:
                 return self._extents_idle_in_catch_up(live, pad, sources)
+            case Mode.IDLE_IN_COORDINATED_EXTEND:
+                return self._extents_idle_in_coordinated_extend(live, pad, sources)
             case Mode.IDLE_IN_DRAFT:
                 return self._extents_idle_in_draft(live, pad, sources)
             case Mode.IDLE_IN_FROZEN_DRAFT:
@@ -954,10 +1119,13 @@ class EagerDraftRunner:
         match live.mode:
             case (
                 Mode.ADAPTIVE_DRAFT_EXTEND
+                | Mode.COORDINATED_EXTEND
+                | Mode.DECODE_IN_COORDINATED_EXTEND
                 | Mode.DFLASH_DRAFT
                 | Mode.DRAFT_EXTEND
                 | Mode.EXTEND
                 | Mode.IDLE_BESIDE_EXTEND
+                | Mode.IDLE_IN_COORDINATED_EXTEND
             ):
                 return self._execute_extending(live, engine, pad)
             case Mode.EAGLE_DRAFT | Mode.FROZEN_KV_DRAFT:
@@ -1237,11 +1405,21 @@ class EagerDraftRunner:
         """The slots that each mode loads."""
         return {
             **dict.fromkeys(
-                (Mode.ADAPTIVE_DRAFT_EXTEND, Mode.DFLASH_DRAFT, Mode.DRAFT_EXTEND, Mode.EXTEND),
+                (
+                    Mode.ADAPTIVE_DRAFT_EXTEND,
+                    Mode.COORDINATED_EXTEND,
+                    Mode.DECODE_IN_COORDINATED_EXTEND,
+                    Mode.DFLASH_DRAFT,
+                    Mode.DRAFT_EXTEND,
+                    Mode.EXTEND,
+                ),
                 self._slots_adaptive_draft_extend(),
             ),
             **dict.fromkeys((Mode.EAGLE_DRAFT, Mode.FROZEN_KV_DRAFT), self._slots_decoding()),
-            **dict.fromkeys((Mode.IDLE_BESIDE_EXTEND,), self._slots_idle_beside_extend()),
+            **dict.fromkeys(
+                (Mode.IDLE_BESIDE_EXTEND, Mode.IDLE_IN_COORDINATED_EXTEND),
+                self._slots_idle_beside_extend(),
+            ),
             **dict.fromkeys(
                 (Mode.IDLE_IN_CATCH_UP, Mode.IDLE_IN_DRAFT, Mode.IDLE_IN_FROZEN_DRAFT),
                 self._slots_idling(),
@@ -1250,22 +1428,36 @@ class EagerDraftRunner:
 
     def _poison(self, live: LiveBatch) -> None:
         match live.mode:
-            case Mode.ADAPTIVE_DRAFT_EXTEND | Mode.DFLASH_DRAFT | Mode.DRAFT_EXTEND | Mode.EXTEND:
+            case (
+                Mode.ADAPTIVE_DRAFT_EXTEND
+                | Mode.COORDINATED_EXTEND
+                | Mode.DECODE_IN_COORDINATED_EXTEND
+                | Mode.DFLASH_DRAFT
+                | Mode.DRAFT_EXTEND
+                | Mode.EXTEND
+            ):
                 self._poison_adaptive_draft_extend(live)
             case Mode.EAGLE_DRAFT | Mode.FROZEN_KV_DRAFT:
                 self._poison_decoding(live)
-            case Mode.IDLE_BESIDE_EXTEND:
+            case Mode.IDLE_BESIDE_EXTEND | Mode.IDLE_IN_COORDINATED_EXTEND:
                 self._poison_idle_beside_extend(live)
             case Mode.IDLE_IN_CATCH_UP | Mode.IDLE_IN_DRAFT | Mode.IDLE_IN_FROZEN_DRAFT:
                 self._poison_idling(live)
 
     def _require_unpoisoned(self, batch: EagerDraftBatch) -> None:
         match batch.mode:
-            case Mode.ADAPTIVE_DRAFT_EXTEND | Mode.DFLASH_DRAFT | Mode.DRAFT_EXTEND | Mode.EXTEND:
+            case (
+                Mode.ADAPTIVE_DRAFT_EXTEND
+                | Mode.COORDINATED_EXTEND
+                | Mode.DECODE_IN_COORDINATED_EXTEND
+                | Mode.DFLASH_DRAFT
+                | Mode.DRAFT_EXTEND
+                | Mode.EXTEND
+            ):
                 self._require_unpoisoned_adaptive_draft_extend(batch, batch.mode.value)
             case Mode.EAGLE_DRAFT | Mode.FROZEN_KV_DRAFT:
                 self._require_unpoisoned_decoding(batch, batch.mode.value)
-            case Mode.IDLE_BESIDE_EXTEND:
+            case Mode.IDLE_BESIDE_EXTEND | Mode.IDLE_IN_COORDINATED_EXTEND:
                 self._require_unpoisoned_idle_beside_extend(batch, batch.mode.value)
             case Mode.IDLE_IN_CATCH_UP | Mode.IDLE_IN_DRAFT | Mode.IDLE_IN_FROZEN_DRAFT:
                 self._require_unpoisoned_idling(batch, batch.mode.value)
@@ -1348,6 +1540,181 @@ class EagerDraftRunner:
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
             binding="max_running_requests * max(speculative_adaptive_candidates)",
+        )
+        return Extents(rows, padded_rows)
+
+    # specs/sglang/modes/coordinated_extend.yaml:1
+    def _extents_coordinated_extend(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
+        config = self.config
+        try:
+            # specs/sglang/modes/coordinated_extend.yaml:7
+            requests = whole_number(
+                "coordinated_extend",
+                "requests",
+                live.batch_size,
+                place="specs/sglang/modes/coordinated_extend.yaml:7",
+            )
+            if not 1 <= requests <= config.max_running_requests:
+                raise out_of_range(
+                    "coordinated_extend",
+                    "requests",
+                    requests,
+                    1,
+                    config.max_running_requests,
+                    place="specs/sglang/modes/coordinated_extend.yaml:7",
+                    upper="max_running_requests",
+                )
+            # specs/sglang/modes/coordinated_extend.yaml:8
+            tokens = live_extent(
+                "coordinated_extend",
+                "tokens",
+                live.input_ids,
+                live.input_embeds,
+                place="specs/sglang/modes/coordinated_extend.yaml:8",
+            )
+            if not 1 <= tokens <= present(config.prefill_limit_draft):
+                raise out_of_range(
+                    "coordinated_extend",
+                    "tokens",
+                    tokens,
+                    1,
+                    present(config.prefill_limit_draft),
+                    place="specs/sglang/modes/coordinated_extend.yaml:8",
+                    upper="prefill_limit",
+                    values={
+                        "max_total_tokens_draft": config.max_total_tokens_draft,
+                        "chunked_prefill_size": config.chunked_prefill_size,
+                        "max_prefill_tokens": config.max_prefill_tokens,
+                        "enable_dynamic_chunking": config.enable_dynamic_chunking,
+                        "pp_size": config.pp_size,
+                    },
+                )
+            # specs/sglang/modes/coordinated_extend.yaml:10
+            if requests > tokens:
+                raise broken_relation(
+                    "coordinated_extend",
+                    "requests * token_per_request <= tokens",
+                    {"requests": requests, "token_per_request": 1, "tokens": tokens},
+                    place="specs/sglang/modes/coordinated_extend.yaml:10",
+                )
+            rows = live_coordinated_extend(config, requests, tokens)
+            if sources:
+                self._check_sources_adaptive_draft_extend(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
+        except UllageRuntimeError as refusal:
+            if pad is True and config.require_mlp_sync:
+                self.ranks.refuse(refusal, 1, collective="mlp_sync_counts")
+            raise
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_coordinated_extend(config, self.ranks, rows)
+            if pad
+            else rows
+        )
+        if pad:
+            padded_rows = fit_coordinated_extend(config, padded_rows)
+        check_extent(
+            "coordinated_extend",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="min(max_running_requests, prefill_limit_draft)",
+        )
+        check_extent(
+            "coordinated_extend",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:27",
+            binding="min(max_running_requests, prefill_limit_draft)",
+        )
+        check_extent(
+            "coordinated_extend",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) if "
+            "require_mlp_sync else prefill_limit_draft",
+        )
+        return Extents(rows, padded_rows)
+
+    # specs/sglang/modes/decode_in_coordinated_extend.yaml:1
+    def _extents_decode_in_coordinated_extend(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
+        config = self.config
+        try:
+            # specs/sglang/modes/decode_in_coordinated_extend.yaml:7
+            requests = whole_number(
+                "decode_in_coordinated_extend",
+                "requests",
+                live.batch_size,
+                place="specs/sglang/modes/decode_in_coordinated_extend.yaml:7",
+            )
+            if not 1 <= requests <= config.max_running_requests:
+                raise out_of_range(
+                    "decode_in_coordinated_extend",
+                    "requests",
+                    requests,
+                    1,
+                    config.max_running_requests,
+                    place="specs/sglang/modes/decode_in_coordinated_extend.yaml:7",
+                    upper="max_running_requests",
+                )
+            rows = live_decode_in_coordinated_extend(config, requests)
+            if sources:
+                self._check_sources_adaptive_draft_extend(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
+        except UllageRuntimeError as refusal:
+            if pad is True and config.require_mlp_sync:
+                self.ranks.refuse(refusal, 1, collective="mlp_sync_counts")
+            raise
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_decode_in_coordinated_extend(config, self.ranks, rows)
+            if pad
+            else rows
+        )
+        if pad:
+            padded_rows = fit_decode_in_coordinated_extend(config, padded_rows)
+        check_extent(
+            "decode_in_coordinated_extend",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="max_running_requests",
+        )
+        check_extent(
+            "decode_in_coordinated_extend",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:27",
+            binding="max_running_requests",
+        )
+        check_extent(
+            "decode_in_coordinated_extend",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="align_up(align_up(max_running_requests, attn_tp_size), cp_align) if "
+            "require_mlp_sync else max_running_requests",
         )
         return Extents(rows, padded_rows)
 
@@ -1815,6 +2182,59 @@ class EagerDraftRunner:
         )
         return Extents(rows, padded_rows)
 
+    # specs/sglang/modes/idle_in_coordinated_extend.yaml:1
+    def _extents_idle_in_coordinated_extend(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
+        config = self.config
+        try:
+            rows = live_idle_in_coordinated_extend()
+            if sources:
+                self._check_sources_idle_beside_extend(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
+        except UllageRuntimeError as refusal:
+            if pad is True and config.require_mlp_sync:
+                self.ranks.refuse(refusal, 1, collective="mlp_sync_counts")
+            raise
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_idle_in_coordinated_extend(config, self.ranks, rows)
+            if pad
+            else rows
+        )
+        if pad:
+            padded_rows = fit_idle_in_coordinated_extend(config, padded_rows)
+        check_extent(
+            "idle_in_coordinated_extend",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="0",
+        )
+        check_extent(
+            "idle_in_coordinated_extend",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:27",
+            binding="0",
+        )
+        check_extent(
+            "idle_in_coordinated_extend",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="0",
+        )
+        return Extents(rows, padded_rows)
+
     # specs/sglang/modes/idle_in_draft.yaml:1
     def _extents_idle_in_draft(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
@@ -2103,7 +2523,9 @@ class EagerDraftRunner:
             self._check_values_adaptive_draft_extend(live, mode)
 
     def _slots_adaptive_draft_extend(self) -> SlotTable[LiveBatch, Extents]:
-        """The slots of adaptive_draft_extend, dflash_draft, draft_extend, extend."""
+        """The slots of adaptive_draft_extend, coordinated_extend, decode_in_coordinated_extend,
+        dflash_draft, draft_extend, extend.
+        """
         config = self.config
         registry = self.registry
         return SlotTable(
@@ -3198,7 +3620,7 @@ class EagerDraftRunner:
             self._check_values_idle_beside_extend(live, mode)
 
     def _slots_idle_beside_extend(self) -> SlotTable[LiveBatch, Extents]:
-        """The slots of idle_beside_extend."""
+        """The slots of idle_beside_extend, idle_in_coordinated_extend."""
         config = self.config
         registry = self.registry
         return SlotTable(
@@ -4067,8 +4489,8 @@ class EagerDraftRunner:
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
         pad: bool | Offer,
     ) -> OutputT:
-        """The steps of adaptive_draft_extend, dflash_draft, draft_extend, extend,
-        idle_beside_extend.
+        """The steps of adaptive_draft_extend, coordinated_extend, decode_in_coordinated_extend,
+        dflash_draft, draft_extend, extend, idle_beside_extend, idle_in_coordinated_extend.
         """
         config = self.config
         # specs/sglang/runners/eager.yaml:55

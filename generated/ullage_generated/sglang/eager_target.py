@@ -85,7 +85,49 @@ def fit_adaptive_verify(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(proxy_tokens=proxy_tokens)
+
+
+# specs/sglang/modes/coordinated_extend.yaml:1
+def live_coordinated_extend(config: Config, requests: int, tokens: int) -> Rows:
+    """Rows that the tensors bring in mode coordinated_extend."""
+    return Rows(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=requests,
+        graph_tokens=tokens,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(tokens, config.proxy_ranks),
+        gathered_tokens=tokens,
+    )
+
+
+# specs/sglang/modes/coordinated_extend.yaml:1
+def pad_coordinated_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
+    """Rows in mode coordinated_extend after mlp_sync_counts."""
+    if not config.require_mlp_sync:
+        return rows
+    tokens, gathered_tokens = rows.tokens, rows.gathered_tokens
+    # mlp_sync_counts: specs/sglang/modes/coordinated_extend.yaml:14,
+    # specs/sglang/transforms.yaml:44
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    (total_0,) = ranks.sum_of(padded, collective="mlp_sync_counts")
+    tokens, gathered_tokens = padded, total_0
+    return rows._replace(tokens=tokens, gathered_tokens=gathered_tokens)
+
+
+# specs/sglang/modes/coordinated_extend.yaml:1
+def fit_coordinated_extend(config: Config, rows: Rows) -> Rows:
+    """Rows in mode coordinated_extend as this runner has them, after scatter_proxies."""
+    if config.pp_size <= 1:
+        return rows
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -162,7 +204,7 @@ def fit_decode(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:83
+    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:91
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -171,7 +213,7 @@ def fit_decode(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -229,7 +271,49 @@ def fit_decode_beside_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(proxy_tokens=proxy_tokens)
+
+
+# specs/sglang/modes/decode_in_coordinated_extend.yaml:1
+def live_decode_in_coordinated_extend(config: Config, requests: int) -> Rows:
+    """Rows that the tensors bring in mode decode_in_coordinated_extend."""
+    return Rows(
+        requests=requests,
+        tokens=requests,
+        graph_requests=requests,
+        graph_tokens=requests,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(requests, config.proxy_ranks),
+        gathered_tokens=requests,
+    )
+
+
+# specs/sglang/modes/decode_in_coordinated_extend.yaml:1
+def pad_decode_in_coordinated_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
+    """Rows in mode decode_in_coordinated_extend after mlp_sync_counts."""
+    if not config.require_mlp_sync:
+        return rows
+    tokens, gathered_tokens = rows.tokens, rows.gathered_tokens
+    # mlp_sync_counts: specs/sglang/modes/decode_in_coordinated_extend.yaml:11,
+    # specs/sglang/transforms.yaml:44
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    (total_0,) = ranks.sum_of(padded, collective="mlp_sync_counts")
+    tokens, gathered_tokens = padded, total_0
+    return rows._replace(tokens=tokens, gathered_tokens=gathered_tokens)
+
+
+# specs/sglang/modes/decode_in_coordinated_extend.yaml:1
+def fit_decode_in_coordinated_extend(config: Config, rows: Rows) -> Rows:
+    """Rows in mode decode_in_coordinated_extend as this runner has them, after scatter_proxies."""
+    if config.pp_size <= 1:
+        return rows
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -306,7 +390,7 @@ def fit_dllm_extend(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:83
+    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:91
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -315,7 +399,7 @@ def fit_dllm_extend(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -377,14 +461,14 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
         rows.context_tokens,
         rows.proxy_tokens,
     )
-    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:102
+    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:110
     if config.attn_cp_size > 1:
         dealt = cdiv(tokens, config.attn_cp_size)
         cut = (tokens + requests * (config.attn_cp_size - 1)) // config.attn_cp_size
         context_tokens = align_up(
             dealt if config.cp_strategy == CpStrategy.INTERLEAVE else cut, config.cp_align
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(context_tokens=context_tokens, proxy_tokens=proxy_tokens)
@@ -442,13 +526,13 @@ def fit_extend_in_two(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_prompts: specs/sglang/runners/eager.yaml:31, specs/sglang/transforms.yaml:93
+    # split_prompts: specs/sglang/runners/eager.yaml:31, specs/sglang/transforms.yaml:101
     if config.enable_two_batch_overlap:
         first_tokens, second_tokens = (
             align_up(split_tokens, config.attn_tp_size),
             align_up(tokens - split_tokens, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -528,7 +612,7 @@ def fit_idle(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:83
+    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:91
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -537,7 +621,7 @@ def fit_idle(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -591,7 +675,7 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_1 * config.num_dp_ranks if alike else total_2,
         )
     # dummy_request: specs/sglang/modes/idle_beside_extend.yaml:9,
-    # specs/sglang/transforms.yaml:44
+    # specs/sglang/transforms.yaml:52
     requests = max(requests, 1) if tokens > 0 else requests
     return rows._replace(
         requests=requests, tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens
@@ -604,7 +688,49 @@ def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(proxy_tokens=proxy_tokens)
+
+
+# specs/sglang/modes/idle_in_coordinated_extend.yaml:1
+def live_idle_in_coordinated_extend() -> Rows:
+    """Rows that the tensors bring in mode idle_in_coordinated_extend."""
+    return Rows(
+        requests=0,
+        tokens=0,
+        graph_requests=0,
+        graph_tokens=0,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=0,
+        gathered_tokens=0,
+    )
+
+
+# specs/sglang/modes/idle_in_coordinated_extend.yaml:1
+def pad_idle_in_coordinated_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
+    """Rows in mode idle_in_coordinated_extend after mlp_sync_counts."""
+    if not config.require_mlp_sync:
+        return rows
+    tokens, gathered_tokens = rows.tokens, rows.gathered_tokens
+    # mlp_sync_counts: specs/sglang/modes/idle_in_coordinated_extend.yaml:8,
+    # specs/sglang/transforms.yaml:44
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    (total_0,) = ranks.sum_of(padded, collective="mlp_sync_counts")
+    tokens, gathered_tokens = padded, total_0
+    return rows._replace(tokens=tokens, gathered_tokens=gathered_tokens)
+
+
+# specs/sglang/modes/idle_in_coordinated_extend.yaml:1
+def fit_idle_in_coordinated_extend(config: Config, rows: Rows) -> Rows:
+    """Rows in mode idle_in_coordinated_extend as this runner has them, after scatter_proxies."""
+    if config.pp_size <= 1:
+        return rows
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -660,14 +786,14 @@ def fit_mixed(config: Config, rows: Rows) -> Rows:
         rows.context_tokens,
         rows.proxy_tokens,
     )
-    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:102
+    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:110
     if config.attn_cp_size > 1:
         dealt = cdiv(tokens, config.attn_cp_size)
         cut = (tokens + requests * (config.attn_cp_size - 1)) // config.attn_cp_size
         context_tokens = align_up(
             dealt if config.cp_strategy == CpStrategy.INTERLEAVE else cut, config.cp_align
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(context_tokens=context_tokens, proxy_tokens=proxy_tokens)
@@ -719,7 +845,7 @@ def fit_split_prefill(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -798,7 +924,7 @@ def fit_target_verify(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:83
+    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:91
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -807,7 +933,7 @@ def fit_target_verify(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:119
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -822,10 +948,18 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
     """The modes that batches can have under a legal configuration."""
     modes = (
         (Mode.ADAPTIVE_VERIFY, config.adaptive),
+        (
+            Mode.COORDINATED_EXTEND,
+            config.speculative and not config.adaptive and config.require_mlp_sync,
+        ),
         (Mode.DECODE, not config.speculative and not config.dllm),
         (
             Mode.DECODE_BESIDE_EXTEND,
             not config.speculative and not config.dllm and config.require_mlp_sync,
+        ),
+        (
+            Mode.DECODE_IN_COORDINATED_EXTEND,
+            config.speculative and not config.adaptive and config.require_mlp_sync,
         ),
         (Mode.DLLM_EXTEND, config.dllm),
         (Mode.EXTEND, not config.dllm),
@@ -837,6 +971,10 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
         ),
         (Mode.IDLE, True),
         (Mode.IDLE_BESIDE_EXTEND, not config.dllm and config.require_mlp_sync),
+        (
+            Mode.IDLE_IN_COORDINATED_EXTEND,
+            config.speculative and not config.adaptive and config.require_mlp_sync,
+        ),
         (
             Mode.MIXED,
             config.enable_mixed_chunk
@@ -853,13 +991,16 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
 def exchanging_modes(config: Config) -> tuple[Mode, ...]:
     """The modes whose padding other ranks take part in."""
     modes = (
+        (Mode.COORDINATED_EXTEND, config.require_mlp_sync),
         (Mode.DECODE, config.require_mlp_sync),
         (Mode.DECODE_BESIDE_EXTEND, config.require_mlp_sync),
+        (Mode.DECODE_IN_COORDINATED_EXTEND, config.require_mlp_sync),
         (Mode.DLLM_EXTEND, config.require_mlp_sync),
         (Mode.EXTEND, config.require_mlp_sync),
         (Mode.EXTEND_IN_TWO, config.require_mlp_sync),
         (Mode.IDLE, config.require_mlp_sync),
         (Mode.IDLE_BESIDE_EXTEND, config.require_mlp_sync),
+        (Mode.IDLE_IN_COORDINATED_EXTEND, config.require_mlp_sync),
         (Mode.MIXED, config.require_mlp_sync),
         (Mode.SPLIT_PREFILL, config.require_mlp_sync),
         (Mode.TARGET_VERIFY, config.require_mlp_sync),
@@ -870,10 +1011,14 @@ def exchanging_modes(config: Config) -> tuple[Mode, ...]:
 SEEN: Final[Mapping[Mode, Seen]] = {
     # specs/sglang/modes/adaptive_verify.yaml:1
     Mode.ADAPTIVE_VERIFY: Seen(("adaptive_draft_tokens", "batch_size")),
+    # specs/sglang/modes/coordinated_extend.yaml:1
+    Mode.COORDINATED_EXTEND: Seen(("batch_size",), (("input_ids", 0), ("input_embeds", 0))),
     # specs/sglang/modes/decode.yaml:1
     Mode.DECODE: Seen(("batch_size",)),
     # specs/sglang/modes/decode_beside_extend.yaml:1
     Mode.DECODE_BESIDE_EXTEND: Seen(("batch_size",)),
+    # specs/sglang/modes/decode_in_coordinated_extend.yaml:1
+    Mode.DECODE_IN_COORDINATED_EXTEND: Seen(("batch_size",)),
     # specs/sglang/modes/dllm_extend.yaml:1
     Mode.DLLM_EXTEND: Seen(("batch_size",)),
     # specs/sglang/modes/extend.yaml:1
@@ -886,6 +1031,8 @@ SEEN: Final[Mapping[Mode, Seen]] = {
     Mode.IDLE: Seen(),
     # specs/sglang/modes/idle_beside_extend.yaml:1
     Mode.IDLE_BESIDE_EXTEND: Seen(),
+    # specs/sglang/modes/idle_in_coordinated_extend.yaml:1
+    Mode.IDLE_IN_COORDINATED_EXTEND: Seen(),
     # specs/sglang/modes/mixed.yaml:1
     Mode.MIXED: Seen(("running_requests", "prefill_requests", "prefill_tokens")),
     # specs/sglang/modes/split_prefill.yaml:1
@@ -994,10 +1141,14 @@ class EagerTargetRunner:
         match live.mode:
             case Mode.ADAPTIVE_VERIFY:
                 return self._extents_adaptive_verify(live, pad, sources)
+            case Mode.COORDINATED_EXTEND:
+                return self._extents_coordinated_extend(live, pad, sources)
             case Mode.DECODE:
                 return self._extents_decode(live, pad, sources)
             case Mode.DECODE_BESIDE_EXTEND:
                 return self._extents_decode_beside_extend(live, pad, sources)
+            case Mode.DECODE_IN_COORDINATED_EXTEND:
+                return self._extents_decode_in_coordinated_extend(live, pad, sources)
             case Mode.DLLM_EXTEND:
                 return self._extents_dllm_extend(live, pad, sources)
             case Mode.EXTEND:
@@ -1008,6 +1159,8 @@ class EagerTargetRunner:
                 return self._extents_idle(live, pad, sources)
             case Mode.IDLE_BESIDE_EXTEND:
                 return self._extents_idle_beside_extend(live, pad, sources)
+            case Mode.IDLE_IN_COORDINATED_EXTEND:
+                return self._extents_idle_in_coordinated_extend(live, pad, sources)
             case Mode.MIXED:
                 return self._extents_mixed(live, pad, sources)
             case Mode.SPLIT_PREFILL:
@@ -1047,11 +1200,14 @@ class EagerTargetRunner:
         match live.mode:
             case (
                 Mode.ADAPTIVE_VERIFY
+                | Mode.COORDINATED_EXTEND
                 | Mode.DECODE_BESIDE_EXTEND
+                | Mode.DECODE_IN_COORDINATED_EXTEND
                 | Mode.DLLM_EXTEND
                 | Mode.EXTEND
                 | Mode.EXTEND_IN_TWO
                 | Mode.IDLE_BESIDE_EXTEND
+                | Mode.IDLE_IN_COORDINATED_EXTEND
                 | Mode.MIXED
                 | Mode.SPLIT_PREFILL
                 | Mode.TARGET_VERIFY
@@ -1538,17 +1694,22 @@ class EagerTargetRunner:
             ),
             **dict.fromkeys(
                 (
+                    Mode.COORDINATED_EXTEND,
                     Mode.DECODE_BESIDE_EXTEND,
+                    Mode.DECODE_IN_COORDINATED_EXTEND,
                     Mode.DLLM_EXTEND,
                     Mode.EXTEND,
                     Mode.EXTEND_IN_TWO,
                     Mode.MIXED,
                     Mode.SPLIT_PREFILL,
                 ),
-                self._slots_decode_beside_extend(),
+                self._slots_coordinated_extend(),
             ),
             **dict.fromkeys((Mode.IDLE,), self._slots_idling()),
-            **dict.fromkeys((Mode.IDLE_BESIDE_EXTEND,), self._slots_idle_beside_extend()),
+            **dict.fromkeys(
+                (Mode.IDLE_BESIDE_EXTEND, Mode.IDLE_IN_COORDINATED_EXTEND),
+                self._slots_idle_beside_extend(),
+            ),
         }
 
     def _poison(self, live: LiveBatch) -> None:
@@ -1556,17 +1717,19 @@ class EagerTargetRunner:
             case Mode.ADAPTIVE_VERIFY | Mode.DECODE | Mode.TARGET_VERIFY:
                 self._poison_adaptive_verify(live)
             case (
-                Mode.DECODE_BESIDE_EXTEND
+                Mode.COORDINATED_EXTEND
+                | Mode.DECODE_BESIDE_EXTEND
+                | Mode.DECODE_IN_COORDINATED_EXTEND
                 | Mode.DLLM_EXTEND
                 | Mode.EXTEND
                 | Mode.EXTEND_IN_TWO
                 | Mode.MIXED
                 | Mode.SPLIT_PREFILL
             ):
-                self._poison_decode_beside_extend(live)
+                self._poison_coordinated_extend(live)
             case Mode.IDLE:
                 self._poison_idling(live)
-            case Mode.IDLE_BESIDE_EXTEND:
+            case Mode.IDLE_BESIDE_EXTEND | Mode.IDLE_IN_COORDINATED_EXTEND:
                 self._poison_idle_beside_extend(live)
 
     def _require_unpoisoned(self, batch: EagerTargetBatch) -> None:
@@ -1574,17 +1737,19 @@ class EagerTargetRunner:
             case Mode.ADAPTIVE_VERIFY | Mode.DECODE | Mode.TARGET_VERIFY:
                 self._require_unpoisoned_adaptive_verify(batch, batch.mode.value)
             case (
-                Mode.DECODE_BESIDE_EXTEND
+                Mode.COORDINATED_EXTEND
+                | Mode.DECODE_BESIDE_EXTEND
+                | Mode.DECODE_IN_COORDINATED_EXTEND
                 | Mode.DLLM_EXTEND
                 | Mode.EXTEND
                 | Mode.EXTEND_IN_TWO
                 | Mode.MIXED
                 | Mode.SPLIT_PREFILL
             ):
-                self._require_unpoisoned_decode_beside_extend(batch, batch.mode.value)
+                self._require_unpoisoned_coordinated_extend(batch, batch.mode.value)
             case Mode.IDLE:
                 self._require_unpoisoned_idling(batch, batch.mode.value)
-            case Mode.IDLE_BESIDE_EXTEND:
+            case Mode.IDLE_BESIDE_EXTEND | Mode.IDLE_IN_COORDINATED_EXTEND:
                 self._require_unpoisoned_idle_beside_extend(batch, batch.mode.value)
 
     # specs/sglang/modes/adaptive_verify.yaml:1
@@ -1654,6 +1819,110 @@ class EagerTargetRunner:
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
             binding="max_running_requests * max(speculative_adaptive_candidates)",
+        )
+        return Extents(rows, padded_rows)
+
+    # specs/sglang/modes/coordinated_extend.yaml:1
+    def _extents_coordinated_extend(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
+        config = self.config
+        try:
+            # specs/sglang/modes/coordinated_extend.yaml:7
+            requests = whole_number(
+                "coordinated_extend",
+                "requests",
+                live.batch_size,
+                place="specs/sglang/modes/coordinated_extend.yaml:7",
+            )
+            if not 1 <= requests <= config.max_running_requests:
+                raise out_of_range(
+                    "coordinated_extend",
+                    "requests",
+                    requests,
+                    1,
+                    config.max_running_requests,
+                    place="specs/sglang/modes/coordinated_extend.yaml:7",
+                    upper="max_running_requests",
+                )
+            # specs/sglang/modes/coordinated_extend.yaml:8
+            tokens = live_extent(
+                "coordinated_extend",
+                "tokens",
+                live.input_ids,
+                live.input_embeds,
+                place="specs/sglang/modes/coordinated_extend.yaml:8",
+            )
+            if not 1 <= tokens <= config.prefill_limit_target:
+                raise out_of_range(
+                    "coordinated_extend",
+                    "tokens",
+                    tokens,
+                    1,
+                    config.prefill_limit_target,
+                    place="specs/sglang/modes/coordinated_extend.yaml:8",
+                    upper="prefill_limit",
+                    values={
+                        "max_total_tokens_target": config.max_total_tokens_target,
+                        "chunked_prefill_size": config.chunked_prefill_size,
+                        "max_prefill_tokens": config.max_prefill_tokens,
+                        "enable_dynamic_chunking": config.enable_dynamic_chunking,
+                        "pp_size": config.pp_size,
+                    },
+                )
+            # specs/sglang/modes/coordinated_extend.yaml:10
+            if requests > tokens:
+                raise broken_relation(
+                    "coordinated_extend",
+                    "requests * token_per_request <= tokens",
+                    {"requests": requests, "token_per_request": 1, "tokens": tokens},
+                    place="specs/sglang/modes/coordinated_extend.yaml:10",
+                )
+            rows = live_coordinated_extend(config, requests, tokens)
+            if sources:
+                self._check_sources_coordinated_extend(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
+        except UllageRuntimeError as refusal:
+            if pad is True and config.require_mlp_sync:
+                self.ranks.refuse(refusal, 1, collective="mlp_sync_counts")
+            raise
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_coordinated_extend(config, self.ranks, rows)
+            if pad
+            else rows
+        )
+        if pad:
+            padded_rows = fit_coordinated_extend(config, padded_rows)
+        check_extent(
+            "coordinated_extend",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="min(max_running_requests, prefill_limit_target)",
+        )
+        check_extent(
+            "coordinated_extend",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:27",
+            binding="min(max_running_requests, prefill_limit_target)",
+        )
+        check_extent(
+            "coordinated_extend",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "require_mlp_sync else prefill_limit_target",
         )
         return Extents(rows, padded_rows)
 
@@ -1740,7 +2009,7 @@ class EagerTargetRunner:
                 )
             rows = live_decode_beside_extend(config, requests)
             if sources:
-                self._check_sources_decode_beside_extend(
+                self._check_sources_coordinated_extend(
                     live, rows, isinstance(pad, Offer) and pad.checked
                 )
         except UllageRuntimeError as refusal:
@@ -1790,6 +2059,77 @@ class EagerTargetRunner:
         )
         return Extents(rows, padded_rows)
 
+    # specs/sglang/modes/decode_in_coordinated_extend.yaml:1
+    def _extents_decode_in_coordinated_extend(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
+        config = self.config
+        try:
+            # specs/sglang/modes/decode_in_coordinated_extend.yaml:7
+            requests = whole_number(
+                "decode_in_coordinated_extend",
+                "requests",
+                live.batch_size,
+                place="specs/sglang/modes/decode_in_coordinated_extend.yaml:7",
+            )
+            if not 1 <= requests <= config.max_running_requests:
+                raise out_of_range(
+                    "decode_in_coordinated_extend",
+                    "requests",
+                    requests,
+                    1,
+                    config.max_running_requests,
+                    place="specs/sglang/modes/decode_in_coordinated_extend.yaml:7",
+                    upper="max_running_requests",
+                )
+            rows = live_decode_in_coordinated_extend(config, requests)
+            if sources:
+                self._check_sources_coordinated_extend(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
+        except UllageRuntimeError as refusal:
+            if pad is True and config.require_mlp_sync:
+                self.ranks.refuse(refusal, 1, collective="mlp_sync_counts")
+            raise
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_decode_in_coordinated_extend(config, self.ranks, rows)
+            if pad
+            else rows
+        )
+        if pad:
+            padded_rows = fit_decode_in_coordinated_extend(config, padded_rows)
+        check_extent(
+            "decode_in_coordinated_extend",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="max_running_requests",
+        )
+        check_extent(
+            "decode_in_coordinated_extend",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:27",
+            binding="max_running_requests",
+        )
+        check_extent(
+            "decode_in_coordinated_extend",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="align_up(align_up(max_running_requests, attn_tp_size), cp_align) if "
+            "require_mlp_sync else max_running_requests",
+        )
+        return Extents(rows, padded_rows)
+
     # specs/sglang/modes/dllm_extend.yaml:1
     def _extents_dllm_extend(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
@@ -1813,7 +2153,7 @@ class EagerTargetRunner:
                 )
             rows = live_dllm_extend(config, requests)
             if sources:
-                self._check_sources_decode_beside_extend(
+                self._check_sources_coordinated_extend(
                     live, rows, isinstance(pad, Offer) and pad.checked
                 )
         except UllageRuntimeError as refusal:
@@ -1917,7 +2257,7 @@ class EagerTargetRunner:
                 )
             rows = live_extend(config, requests, tokens)
             if sources:
-                self._check_sources_decode_beside_extend(
+                self._check_sources_coordinated_extend(
                     live, rows, isinstance(pad, Offer) and pad.checked
                 )
         except UllageRuntimeError as refusal:
@@ -2037,7 +2377,7 @@ class EagerTargetRunner:
                 )
             rows = live_extend_in_two(config, requests, tokens, split)
             if sources:
-                self._check_sources_decode_beside_extend(
+                self._check_sources_coordinated_extend(
                     live, rows, isinstance(pad, Offer) and pad.checked
                 )
         except UllageRuntimeError as refusal:
@@ -2217,6 +2557,59 @@ class EagerTargetRunner:
         )
         return Extents(rows, padded_rows)
 
+    # specs/sglang/modes/idle_in_coordinated_extend.yaml:1
+    def _extents_idle_in_coordinated_extend(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
+        config = self.config
+        try:
+            rows = live_idle_in_coordinated_extend()
+            if sources:
+                self._check_sources_idle_beside_extend(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
+        except UllageRuntimeError as refusal:
+            if pad is True and config.require_mlp_sync:
+                self.ranks.refuse(refusal, 1, collective="mlp_sync_counts")
+            raise
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_idle_in_coordinated_extend(config, self.ranks, rows)
+            if pad
+            else rows
+        )
+        if pad:
+            padded_rows = fit_idle_in_coordinated_extend(config, padded_rows)
+        check_extent(
+            "idle_in_coordinated_extend",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="0",
+        )
+        check_extent(
+            "idle_in_coordinated_extend",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:27",
+            binding="0",
+        )
+        check_extent(
+            "idle_in_coordinated_extend",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="0",
+        )
+        return Extents(rows, padded_rows)
+
     # specs/sglang/modes/mixed.yaml:1
     def _extents_mixed(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
@@ -2295,7 +2688,7 @@ class EagerTargetRunner:
                 )
             rows = live_mixed(config, running, prefills, prefill_tokens)
             if sources:
-                self._check_sources_decode_beside_extend(
+                self._check_sources_coordinated_extend(
                     live, rows, isinstance(pad, Offer) and pad.checked
                 )
         except UllageRuntimeError as refusal:
@@ -2400,7 +2793,7 @@ class EagerTargetRunner:
                 )
             rows = live_split_prefill(config, requests, tokens)
             if sources:
-                self._check_sources_decode_beside_extend(
+                self._check_sources_coordinated_extend(
                     live, rows, isinstance(pad, Offer) and pad.checked
                 )
         except UllageRuntimeError as refusal:
@@ -3028,7 +3421,7 @@ class EagerTargetRunner:
                 mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
             )
 
-    def _check_sources_decode_beside_extend(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+    def _check_sources_coordinated_extend(self, live: LiveBatch, rows: Rows, known: bool) -> None:
         """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
         mode = live.mode.value
         registry = self.registry
@@ -3218,11 +3611,11 @@ class EagerTargetRunner:
                 accepts=(torch.int64,),
             )
         if self.debug.values:
-            self._check_values_decode_beside_extend(live, mode)
+            self._check_values_coordinated_extend(live, mode)
 
-    def _slots_decode_beside_extend(self) -> SlotTable[LiveBatch, Extents]:
-        """The slots of decode_beside_extend, dllm_extend, extend, extend_in_two, mixed,
-        split_prefill.
+    def _slots_coordinated_extend(self) -> SlotTable[LiveBatch, Extents]:
+        """The slots of coordinated_extend, decode_beside_extend, decode_in_coordinated_extend,
+        dllm_extend, extend, extend_in_two, mixed, split_prefill.
         """
         config = self.config
         registry = self.registry
@@ -3408,7 +3801,7 @@ class EagerTargetRunner:
             ),
         )
 
-    def _check_values_decode_beside_extend(self, live: LiveBatch, mode: str) -> None:
+    def _check_values_coordinated_extend(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
         config = self.config
         registry = self.registry
@@ -3539,7 +3932,7 @@ class EagerTargetRunner:
                 place="specs/sglang/slots.yaml:49",
             )
 
-    def _poison_decode_beside_extend(self, live: LiveBatch) -> None:
+    def _poison_coordinated_extend(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
         poison_around(self.registry.flashinfer_workspace, None)
         poison_around(self.registry.mla_workspace, None)
@@ -3574,7 +3967,7 @@ class EagerTargetRunner:
         poison_around(self.registry.triton_qo_indptr, None)
         poison_around(self.registry.triton_mask_indptr, None)
 
-    def _require_unpoisoned_decode_beside_extend(self, batch: EagerTargetBatch, mode: str) -> None:
+    def _require_unpoisoned_coordinated_extend(self, batch: EagerTargetBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
         if batch.input_ids is not None:
             require_unpoisoned(
@@ -4325,7 +4718,7 @@ class EagerTargetRunner:
             self._check_values_idle_beside_extend(live, mode)
 
     def _slots_idle_beside_extend(self) -> SlotTable[LiveBatch, Extents]:
-        """The slots of idle_beside_extend."""
+        """The slots of idle_beside_extend, idle_in_coordinated_extend."""
         config = self.config
         registry = self.registry
         return SlotTable(
@@ -4722,8 +5115,9 @@ class EagerTargetRunner:
         engine: EagerTargetEngine[InputsT, ShardsT, HiddenT, OutputT],
         pad: bool | Offer,
     ) -> OutputT:
-        """The steps of adaptive_verify, decode_beside_extend, dllm_extend, extend,
-        extend_in_two, idle_beside_extend, mixed, split_prefill, target_verify.
+        """The steps of adaptive_verify, coordinated_extend, decode_beside_extend,
+        decode_in_coordinated_extend, dllm_extend, extend, extend_in_two, idle_beside_extend,
+        idle_in_coordinated_extend, mixed, split_prefill, target_verify.
         """
         config = self.config
         # specs/sglang/runners/eager.yaml:55

@@ -88,7 +88,7 @@ def fit_capture_prefill(config: Config, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
-    # specs/sglang/transforms.yaml:73
+    # specs/sglang/transforms.yaml:81
     requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
@@ -97,11 +97,11 @@ def fit_capture_prefill(config: Config, rows: Rows) -> Rows:
         else gathered_tokens,
     )
     # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
-    # specs/sglang/transforms.yaml:113
+    # specs/sglang/transforms.yaml:121
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
     # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
-    # specs/sglang/transforms.yaml:119
+    # specs/sglang/transforms.yaml:127
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -167,7 +167,7 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
-    # specs/sglang/transforms.yaml:73
+    # specs/sglang/transforms.yaml:81
     requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
@@ -176,11 +176,11 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
         else gathered_tokens,
     )
     # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
-    # specs/sglang/transforms.yaml:113
+    # specs/sglang/transforms.yaml:121
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
     # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
-    # specs/sglang/transforms.yaml:119
+    # specs/sglang/transforms.yaml:127
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -235,7 +235,7 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_1 * config.num_dp_ranks if alike else total_2,
         )
     # dummy_request: specs/sglang/modes/idle_beside_extend.yaml:9,
-    # specs/sglang/transforms.yaml:44
+    # specs/sglang/transforms.yaml:52
     requests = max(requests, 1) if tokens > 0 else requests
     return rows._replace(
         requests=requests, tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens
@@ -256,7 +256,7 @@ def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
-    # specs/sglang/transforms.yaml:73
+    # specs/sglang/transforms.yaml:81
     requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
@@ -264,14 +264,14 @@ def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
         if config.shares_prefill_graphs
         else gathered_tokens,
     )
-    # dummy_request: specs/sglang/runners/prefill_graph.yaml:37, specs/sglang/transforms.yaml:44
+    # dummy_request: specs/sglang/runners/prefill_graph.yaml:37, specs/sglang/transforms.yaml:52
     requests = max(requests, 1) if tokens > 0 else requests
     # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
-    # specs/sglang/transforms.yaml:113
+    # specs/sglang/transforms.yaml:121
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
     # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
-    # specs/sglang/transforms.yaml:119
+    # specs/sglang/transforms.yaml:127
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(

@@ -143,10 +143,14 @@ class TargetRunners:
                 return self._select_capture(live, engine)
             case Mode.CAPTURE_PREFILL:
                 return self._select_capture_prefill(live, engine)
+            case Mode.COORDINATED_EXTEND:
+                return self._select_coordinated_extend(live, engine)
             case Mode.DECODE:
                 return self._select_decode(live, engine)
             case Mode.DECODE_BESIDE_EXTEND:
                 return self._select_decode_beside_extend(live, engine)
+            case Mode.DECODE_IN_COORDINATED_EXTEND:
+                return self._select_decode_in_coordinated_extend(live, engine)
             case Mode.DLLM_EXTEND:
                 return self._select_dllm_extend(live, engine)
             case Mode.EXTEND:
@@ -157,6 +161,8 @@ class TargetRunners:
                 return self._select_idle(live, engine)
             case Mode.IDLE_BESIDE_EXTEND:
                 return self._select_idle_beside_extend(live, engine)
+            case Mode.IDLE_IN_COORDINATED_EXTEND:
+                return self._select_idle_in_coordinated_extend(live, engine)
             case Mode.MIXED:
                 return self._select_mixed(live, engine)
             case Mode.NGRAM_DRAFT:
@@ -357,6 +363,414 @@ class TargetRunners:
         padded_rows = prefill_graph_target.pad_capture_prefill(rows)
         offer = Offer(live, padded_rows, False)
         return present(self.prefill_graph), offer
+
+    # specs/sglang/modes/coordinated_extend.yaml:1
+    def _select_coordinated_extend(
+        self, live: LiveBatch, engine: TargetRunnersFacts
+    ) -> tuple[
+        DecodeGraphTargetRunner
+        | EagerTargetRunner
+        | NgramWorkerTargetRunner
+        | PrefillGraphTargetRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode coordinated_extend."""
+        config = self.config
+        try:
+            # specs/sglang/modes/coordinated_extend.yaml:7
+            requests = whole_number(
+                "coordinated_extend",
+                "requests",
+                live.batch_size,
+                place="specs/sglang/modes/coordinated_extend.yaml:7",
+            )
+            if not 1 <= requests <= config.max_running_requests:
+                raise out_of_range(
+                    "coordinated_extend",
+                    "requests",
+                    requests,
+                    1,
+                    config.max_running_requests,
+                    place="specs/sglang/modes/coordinated_extend.yaml:7",
+                    upper="max_running_requests",
+                )
+            # specs/sglang/modes/coordinated_extend.yaml:8
+            tokens = live_extent(
+                "coordinated_extend",
+                "tokens",
+                live.input_ids,
+                live.input_embeds,
+                place="specs/sglang/modes/coordinated_extend.yaml:8",
+            )
+            if not 1 <= tokens <= config.prefill_limit_target:
+                raise out_of_range(
+                    "coordinated_extend",
+                    "tokens",
+                    tokens,
+                    1,
+                    config.prefill_limit_target,
+                    place="specs/sglang/modes/coordinated_extend.yaml:8",
+                    upper="prefill_limit",
+                    values={
+                        "max_total_tokens_target": config.max_total_tokens_target,
+                        "chunked_prefill_size": config.chunked_prefill_size,
+                        "max_prefill_tokens": config.max_prefill_tokens,
+                        "enable_dynamic_chunking": config.enable_dynamic_chunking,
+                        "pp_size": config.pp_size,
+                    },
+                )
+            # specs/sglang/modes/coordinated_extend.yaml:10
+            if requests > tokens:
+                raise broken_relation(
+                    "coordinated_extend",
+                    "requests * token_per_request <= tokens",
+                    {"requests": requests, "token_per_request": 1, "tokens": tokens},
+                    place="specs/sglang/modes/coordinated_extend.yaml:10",
+                )
+            rows = eager_target.live_coordinated_extend(config, requests, tokens)
+            if config.require_mlp_sync:
+                mode = live.mode.value
+                registry = self.eager.registry
+                # specs/sglang/slots.yaml:3
+                if live.input_ids is not None:
+                    check_source(
+                        mode,
+                        "input_ids",
+                        live.input_ids,
+                        shape=(rows.tokens,),
+                        into=registry.input_ids,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:3",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:6
+                if live.positions is not None or rows.tokens > 0:
+                    check_source(
+                        mode,
+                        "positions",
+                        live.positions,
+                        shape=(rows.tokens,),
+                        into=registry.positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:6",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:9
+                if live.out_cache_loc is not None:
+                    check_source(
+                        mode,
+                        "out_cache_loc",
+                        live.out_cache_loc,
+                        shape=(rows.tokens,),
+                        into=registry.out_cache_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:9",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:15
+                if live.mrope_positions is not None:
+                    check_source(
+                        mode,
+                        "mrope_positions",
+                        live.mrope_positions,
+                        shape=(3, rows.tokens),
+                        into=registry.mrope_positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:15",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:18
+                if live.req_pool_indices is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "req_pool_indices",
+                        live.req_pool_indices,
+                        shape=(rows.requests,),
+                        into=registry.req_pool_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:18",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:21
+                if live.seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "seq_lens",
+                        live.seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:21",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:24
+                if live.seq_lens_cpu is not None:
+                    check_source(
+                        mode,
+                        "seq_lens_cpu",
+                        live.seq_lens_cpu,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens_cpu,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:24",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:27
+                if live.extend_seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "extend_seq_lens",
+                        live.extend_seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.extend_seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:27",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:30
+                if live.extend_prefix_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "extend_prefix_lens",
+                        live.extend_prefix_lens,
+                        shape=(rows.requests,),
+                        into=registry.extend_prefix_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:30",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:33
+                if live.extend_start_loc is not None:
+                    check_source(
+                        mode,
+                        "extend_start_loc",
+                        live.extend_start_loc,
+                        shape=(rows.requests,),
+                        into=registry.extend_start_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:33",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:36
+                if registry.encoder_lens is not None and (
+                    live.encoder_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "encoder_lens",
+                        live.encoder_lens,
+                        shape=(rows.requests,),
+                        into=registry.encoder_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:36",
+                        accepts=(torch.int32, torch.int64),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:40
+                if (
+                    registry.mamba_track_indices is not None
+                    and live.mamba_track_indices is not None
+                ):
+                    check_source(
+                        mode,
+                        "mamba_track_indices",
+                        live.mamba_track_indices,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:40",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:43
+                if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+                    check_source(
+                        mode,
+                        "mamba_track_mask",
+                        live.mamba_track_mask,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_mask,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:43",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:46
+                if registry.ngram_column_starts is not None and (
+                    live.ngram_column_starts is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_column_starts",
+                        live.ngram_column_starts,
+                        shape=(rows.requests,),
+                        into=registry.ngram_column_starts,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:46",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:49
+                if registry.ngram_req_lens is not None and (
+                    live.ngram_req_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_req_lens",
+                        live.ngram_req_lens,
+                        shape=(rows.requests,),
+                        into=registry.ngram_req_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:49",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                if self.debug.values:
+                    if live.input_ids is not None:
+                        check_values(
+                            mode,
+                            "input_ids",
+                            live.input_ids,
+                            0,
+                            config.vocab_size - 1,
+                            place="specs/sglang/slots.yaml:3",
+                        )
+                    if live.positions is not None:
+                        check_values(
+                            mode,
+                            "positions",
+                            live.positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:6",
+                        )
+                    if live.out_cache_loc is not None:
+                        check_values(
+                            mode,
+                            "out_cache_loc",
+                            live.out_cache_loc,
+                            1,
+                            config.max_total_tokens_target + config.page_size - 1,
+                            place="specs/sglang/slots.yaml:9",
+                        )
+                    if live.mrope_positions is not None:
+                        check_values(
+                            mode,
+                            "mrope_positions",
+                            live.mrope_positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:15",
+                        )
+                    if live.req_pool_indices is not None:
+                        check_values(
+                            mode,
+                            "req_pool_indices",
+                            live.req_pool_indices,
+                            0,
+                            config.request_pool_size,
+                            place="specs/sglang/slots.yaml:18",
+                        )
+                    if live.seq_lens is not None:
+                        check_values(
+                            mode,
+                            "seq_lens",
+                            live.seq_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:21",
+                        )
+                    if live.seq_lens_cpu is not None:
+                        check_values(
+                            mode,
+                            "seq_lens_cpu",
+                            live.seq_lens_cpu,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:24",
+                        )
+                    if live.extend_seq_lens is not None:
+                        check_values(
+                            mode,
+                            "extend_seq_lens",
+                            live.extend_seq_lens,
+                            0,
+                            2147483647,
+                            place="specs/sglang/slots.yaml:27",
+                        )
+                    if live.extend_prefix_lens is not None:
+                        check_values(
+                            mode,
+                            "extend_prefix_lens",
+                            live.extend_prefix_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:30",
+                        )
+                    if live.extend_start_loc is not None:
+                        check_values(
+                            mode,
+                            "extend_start_loc",
+                            live.extend_start_loc,
+                            0,
+                            2147483647,
+                            place="specs/sglang/slots.yaml:33",
+                        )
+                    if registry.encoder_lens is not None and live.encoder_lens is not None:
+                        check_values(
+                            mode,
+                            "encoder_lens",
+                            live.encoder_lens,
+                            0,
+                            present(config.max_source_positions),
+                            place="specs/sglang/slots.yaml:36",
+                        )
+                    if (
+                        registry.mamba_track_indices is not None
+                        and live.mamba_track_indices is not None
+                    ):
+                        check_values(
+                            mode,
+                            "mamba_track_indices",
+                            live.mamba_track_indices,
+                            0,
+                            present(config.mamba_cache_size),
+                            place="specs/sglang/slots.yaml:40",
+                        )
+                    if (
+                        registry.ngram_column_starts is not None
+                        and live.ngram_column_starts is not None
+                    ):
+                        check_values(
+                            mode,
+                            "ngram_column_starts",
+                            live.ngram_column_starts,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:46",
+                        )
+                    if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+                        check_values(
+                            mode,
+                            "ngram_req_lens",
+                            live.ngram_req_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:49",
+                        )
+        except UllageRuntimeError as refusal:
+            if config.require_mlp_sync:
+                self.ranks.refuse(refusal, 1, collective="mlp_sync_counts")
+            raise
+        padded_rows = eager_target.pad_coordinated_extend(config, self.ranks, rows)
+        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        return self.eager, offer
 
     # specs/sglang/modes/decode.yaml:1
     def _select_decode(
@@ -799,6 +1213,381 @@ class TargetRunners:
         # specs/sglang/runners/prefill_graph.yaml:1
         if self.prefill_graph is not None and self.prefill_graph.can_run(live, extents, engine):
             return self.prefill_graph, offer
+        return self.eager, offer
+
+    # specs/sglang/modes/decode_in_coordinated_extend.yaml:1
+    def _select_decode_in_coordinated_extend(
+        self, live: LiveBatch, engine: TargetRunnersFacts
+    ) -> tuple[
+        DecodeGraphTargetRunner
+        | EagerTargetRunner
+        | NgramWorkerTargetRunner
+        | PrefillGraphTargetRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode decode_in_coordinated_extend."""
+        config = self.config
+        try:
+            # specs/sglang/modes/decode_in_coordinated_extend.yaml:7
+            requests = whole_number(
+                "decode_in_coordinated_extend",
+                "requests",
+                live.batch_size,
+                place="specs/sglang/modes/decode_in_coordinated_extend.yaml:7",
+            )
+            if not 1 <= requests <= config.max_running_requests:
+                raise out_of_range(
+                    "decode_in_coordinated_extend",
+                    "requests",
+                    requests,
+                    1,
+                    config.max_running_requests,
+                    place="specs/sglang/modes/decode_in_coordinated_extend.yaml:7",
+                    upper="max_running_requests",
+                )
+            rows = eager_target.live_decode_in_coordinated_extend(config, requests)
+            if config.require_mlp_sync:
+                mode = live.mode.value
+                registry = self.eager.registry
+                # specs/sglang/slots.yaml:3
+                if live.input_ids is not None:
+                    check_source(
+                        mode,
+                        "input_ids",
+                        live.input_ids,
+                        shape=(rows.tokens,),
+                        into=registry.input_ids,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:3",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:6
+                if live.positions is not None or rows.tokens > 0:
+                    check_source(
+                        mode,
+                        "positions",
+                        live.positions,
+                        shape=(rows.tokens,),
+                        into=registry.positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:6",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:9
+                if live.out_cache_loc is not None:
+                    check_source(
+                        mode,
+                        "out_cache_loc",
+                        live.out_cache_loc,
+                        shape=(rows.tokens,),
+                        into=registry.out_cache_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:9",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:15
+                if live.mrope_positions is not None:
+                    check_source(
+                        mode,
+                        "mrope_positions",
+                        live.mrope_positions,
+                        shape=(3, rows.tokens),
+                        into=registry.mrope_positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:15",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:18
+                if live.req_pool_indices is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "req_pool_indices",
+                        live.req_pool_indices,
+                        shape=(rows.requests,),
+                        into=registry.req_pool_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:18",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:21
+                if live.seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "seq_lens",
+                        live.seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:21",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:24
+                if live.seq_lens_cpu is not None:
+                    check_source(
+                        mode,
+                        "seq_lens_cpu",
+                        live.seq_lens_cpu,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens_cpu,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:24",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:27
+                if live.extend_seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "extend_seq_lens",
+                        live.extend_seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.extend_seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:27",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:30
+                if live.extend_prefix_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "extend_prefix_lens",
+                        live.extend_prefix_lens,
+                        shape=(rows.requests,),
+                        into=registry.extend_prefix_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:30",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:33
+                if live.extend_start_loc is not None:
+                    check_source(
+                        mode,
+                        "extend_start_loc",
+                        live.extend_start_loc,
+                        shape=(rows.requests,),
+                        into=registry.extend_start_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:33",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:36
+                if registry.encoder_lens is not None and (
+                    live.encoder_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "encoder_lens",
+                        live.encoder_lens,
+                        shape=(rows.requests,),
+                        into=registry.encoder_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:36",
+                        accepts=(torch.int32, torch.int64),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:40
+                if (
+                    registry.mamba_track_indices is not None
+                    and live.mamba_track_indices is not None
+                ):
+                    check_source(
+                        mode,
+                        "mamba_track_indices",
+                        live.mamba_track_indices,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:40",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:43
+                if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+                    check_source(
+                        mode,
+                        "mamba_track_mask",
+                        live.mamba_track_mask,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_mask,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:43",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:46
+                if registry.ngram_column_starts is not None and (
+                    live.ngram_column_starts is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_column_starts",
+                        live.ngram_column_starts,
+                        shape=(rows.requests,),
+                        into=registry.ngram_column_starts,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:46",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:49
+                if registry.ngram_req_lens is not None and (
+                    live.ngram_req_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_req_lens",
+                        live.ngram_req_lens,
+                        shape=(rows.requests,),
+                        into=registry.ngram_req_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:49",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                if self.debug.values:
+                    if live.input_ids is not None:
+                        check_values(
+                            mode,
+                            "input_ids",
+                            live.input_ids,
+                            0,
+                            config.vocab_size - 1,
+                            place="specs/sglang/slots.yaml:3",
+                        )
+                    if live.positions is not None:
+                        check_values(
+                            mode,
+                            "positions",
+                            live.positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:6",
+                        )
+                    if live.out_cache_loc is not None:
+                        check_values(
+                            mode,
+                            "out_cache_loc",
+                            live.out_cache_loc,
+                            1,
+                            config.max_total_tokens_target + config.page_size - 1,
+                            place="specs/sglang/slots.yaml:9",
+                        )
+                    if live.mrope_positions is not None:
+                        check_values(
+                            mode,
+                            "mrope_positions",
+                            live.mrope_positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:15",
+                        )
+                    if live.req_pool_indices is not None:
+                        check_values(
+                            mode,
+                            "req_pool_indices",
+                            live.req_pool_indices,
+                            0,
+                            config.request_pool_size,
+                            place="specs/sglang/slots.yaml:18",
+                        )
+                    if live.seq_lens is not None:
+                        check_values(
+                            mode,
+                            "seq_lens",
+                            live.seq_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:21",
+                        )
+                    if live.seq_lens_cpu is not None:
+                        check_values(
+                            mode,
+                            "seq_lens_cpu",
+                            live.seq_lens_cpu,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:24",
+                        )
+                    if live.extend_seq_lens is not None:
+                        check_values(
+                            mode,
+                            "extend_seq_lens",
+                            live.extend_seq_lens,
+                            0,
+                            2147483647,
+                            place="specs/sglang/slots.yaml:27",
+                        )
+                    if live.extend_prefix_lens is not None:
+                        check_values(
+                            mode,
+                            "extend_prefix_lens",
+                            live.extend_prefix_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:30",
+                        )
+                    if live.extend_start_loc is not None:
+                        check_values(
+                            mode,
+                            "extend_start_loc",
+                            live.extend_start_loc,
+                            0,
+                            2147483647,
+                            place="specs/sglang/slots.yaml:33",
+                        )
+                    if registry.encoder_lens is not None and live.encoder_lens is not None:
+                        check_values(
+                            mode,
+                            "encoder_lens",
+                            live.encoder_lens,
+                            0,
+                            present(config.max_source_positions),
+                            place="specs/sglang/slots.yaml:36",
+                        )
+                    if (
+                        registry.mamba_track_indices is not None
+                        and live.mamba_track_indices is not None
+                    ):
+                        check_values(
+                            mode,
+                            "mamba_track_indices",
+                            live.mamba_track_indices,
+                            0,
+                            present(config.mamba_cache_size),
+                            place="specs/sglang/slots.yaml:40",
+                        )
+                    if (
+                        registry.ngram_column_starts is not None
+                        and live.ngram_column_starts is not None
+                    ):
+                        check_values(
+                            mode,
+                            "ngram_column_starts",
+                            live.ngram_column_starts,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:46",
+                        )
+                    if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+                        check_values(
+                            mode,
+                            "ngram_req_lens",
+                            live.ngram_req_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:49",
+                        )
+        except UllageRuntimeError as refusal:
+            if config.require_mlp_sync:
+                self.ranks.refuse(refusal, 1, collective="mlp_sync_counts")
+            raise
+        padded_rows = eager_target.pad_decode_in_coordinated_extend(config, self.ranks, rows)
+        offer = Offer(live, padded_rows, config.require_mlp_sync)
         return self.eager, offer
 
     # specs/sglang/modes/dllm_extend.yaml:1
@@ -2115,6 +2904,364 @@ class TargetRunners:
             return self.prefill_graph, offer
         return self.eager, offer
 
+    # specs/sglang/modes/idle_in_coordinated_extend.yaml:1
+    def _select_idle_in_coordinated_extend(
+        self, live: LiveBatch, engine: TargetRunnersFacts
+    ) -> tuple[
+        DecodeGraphTargetRunner
+        | EagerTargetRunner
+        | NgramWorkerTargetRunner
+        | PrefillGraphTargetRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode idle_in_coordinated_extend."""
+        config = self.config
+        try:
+            rows = eager_target.live_idle_in_coordinated_extend()
+            if config.require_mlp_sync:
+                mode = live.mode.value
+                registry = self.eager.registry
+                # specs/sglang/slots.yaml:3
+                if live.input_ids is not None:
+                    check_source(
+                        mode,
+                        "input_ids",
+                        live.input_ids,
+                        shape=(rows.tokens,),
+                        into=registry.input_ids,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:3",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:6
+                if live.positions is not None or rows.tokens > 0:
+                    check_source(
+                        mode,
+                        "positions",
+                        live.positions,
+                        shape=(rows.tokens,),
+                        into=registry.positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:6",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:9
+                if live.out_cache_loc is not None:
+                    check_source(
+                        mode,
+                        "out_cache_loc",
+                        live.out_cache_loc,
+                        shape=(rows.tokens,),
+                        into=registry.out_cache_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:9",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:15
+                if live.mrope_positions is not None:
+                    check_source(
+                        mode,
+                        "mrope_positions",
+                        live.mrope_positions,
+                        shape=(3, rows.tokens),
+                        into=registry.mrope_positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:15",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:18
+                if live.req_pool_indices is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "req_pool_indices",
+                        live.req_pool_indices,
+                        shape=(rows.requests,),
+                        into=registry.req_pool_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:18",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:21
+                if live.seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "seq_lens",
+                        live.seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:21",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:24
+                if live.seq_lens_cpu is not None:
+                    check_source(
+                        mode,
+                        "seq_lens_cpu",
+                        live.seq_lens_cpu,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens_cpu,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:24",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:27
+                if live.extend_seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "extend_seq_lens",
+                        live.extend_seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.extend_seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:27",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:30
+                if live.extend_prefix_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "extend_prefix_lens",
+                        live.extend_prefix_lens,
+                        shape=(rows.requests,),
+                        into=registry.extend_prefix_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:30",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:33
+                if live.extend_start_loc is not None:
+                    check_source(
+                        mode,
+                        "extend_start_loc",
+                        live.extend_start_loc,
+                        shape=(rows.requests,),
+                        into=registry.extend_start_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:33",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:36
+                if registry.encoder_lens is not None and (
+                    live.encoder_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "encoder_lens",
+                        live.encoder_lens,
+                        shape=(rows.requests,),
+                        into=registry.encoder_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:36",
+                        accepts=(torch.int32, torch.int64),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:40
+                if (
+                    registry.mamba_track_indices is not None
+                    and live.mamba_track_indices is not None
+                ):
+                    check_source(
+                        mode,
+                        "mamba_track_indices",
+                        live.mamba_track_indices,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:40",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:43
+                if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+                    check_source(
+                        mode,
+                        "mamba_track_mask",
+                        live.mamba_track_mask,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_mask,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:43",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:46
+                if registry.ngram_column_starts is not None and (
+                    live.ngram_column_starts is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_column_starts",
+                        live.ngram_column_starts,
+                        shape=(rows.requests,),
+                        into=registry.ngram_column_starts,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:46",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:49
+                if registry.ngram_req_lens is not None and (
+                    live.ngram_req_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_req_lens",
+                        live.ngram_req_lens,
+                        shape=(rows.requests,),
+                        into=registry.ngram_req_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:49",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                if self.debug.values:
+                    if live.input_ids is not None:
+                        check_values(
+                            mode,
+                            "input_ids",
+                            live.input_ids,
+                            0,
+                            config.vocab_size - 1,
+                            place="specs/sglang/slots.yaml:3",
+                        )
+                    if live.positions is not None:
+                        check_values(
+                            mode,
+                            "positions",
+                            live.positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:6",
+                        )
+                    if live.out_cache_loc is not None:
+                        check_values(
+                            mode,
+                            "out_cache_loc",
+                            live.out_cache_loc,
+                            1,
+                            config.max_total_tokens_target + config.page_size - 1,
+                            place="specs/sglang/slots.yaml:9",
+                        )
+                    if live.mrope_positions is not None:
+                        check_values(
+                            mode,
+                            "mrope_positions",
+                            live.mrope_positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:15",
+                        )
+                    if live.req_pool_indices is not None:
+                        check_values(
+                            mode,
+                            "req_pool_indices",
+                            live.req_pool_indices,
+                            0,
+                            config.request_pool_size,
+                            place="specs/sglang/slots.yaml:18",
+                        )
+                    if live.seq_lens is not None:
+                        check_values(
+                            mode,
+                            "seq_lens",
+                            live.seq_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:21",
+                        )
+                    if live.seq_lens_cpu is not None:
+                        check_values(
+                            mode,
+                            "seq_lens_cpu",
+                            live.seq_lens_cpu,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:24",
+                        )
+                    if live.extend_seq_lens is not None:
+                        check_values(
+                            mode,
+                            "extend_seq_lens",
+                            live.extend_seq_lens,
+                            0,
+                            2147483647,
+                            place="specs/sglang/slots.yaml:27",
+                        )
+                    if live.extend_prefix_lens is not None:
+                        check_values(
+                            mode,
+                            "extend_prefix_lens",
+                            live.extend_prefix_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:30",
+                        )
+                    if live.extend_start_loc is not None:
+                        check_values(
+                            mode,
+                            "extend_start_loc",
+                            live.extend_start_loc,
+                            0,
+                            2147483647,
+                            place="specs/sglang/slots.yaml:33",
+                        )
+                    if registry.encoder_lens is not None and live.encoder_lens is not None:
+                        check_values(
+                            mode,
+                            "encoder_lens",
+                            live.encoder_lens,
+                            0,
+                            present(config.max_source_positions),
+                            place="specs/sglang/slots.yaml:36",
+                        )
+                    if (
+                        registry.mamba_track_indices is not None
+                        and live.mamba_track_indices is not None
+                    ):
+                        check_values(
+                            mode,
+                            "mamba_track_indices",
+                            live.mamba_track_indices,
+                            0,
+                            present(config.mamba_cache_size),
+                            place="specs/sglang/slots.yaml:40",
+                        )
+                    if (
+                        registry.ngram_column_starts is not None
+                        and live.ngram_column_starts is not None
+                    ):
+                        check_values(
+                            mode,
+                            "ngram_column_starts",
+                            live.ngram_column_starts,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:46",
+                        )
+                    if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+                        check_values(
+                            mode,
+                            "ngram_req_lens",
+                            live.ngram_req_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:49",
+                        )
+        except UllageRuntimeError as refusal:
+            if config.require_mlp_sync:
+                self.ranks.refuse(refusal, 1, collective="mlp_sync_counts")
+            raise
+        padded_rows = eager_target.pad_idle_in_coordinated_extend(config, self.ranks, rows)
+        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        return self.eager, offer
+
     # specs/sglang/modes/mixed.yaml:1
     def _select_mixed(
         self, live: LiveBatch, engine: TargetRunnersFacts
@@ -3189,6 +4336,10 @@ class DraftRunners:
                 return self._select_capture_multi_layer(live, engine)
             case Mode.CAPTURE_PREFILL:
                 return self._select_capture_prefill(live, engine)
+            case Mode.COORDINATED_EXTEND:
+                return self._select_coordinated_extend(live, engine)
+            case Mode.DECODE_IN_COORDINATED_EXTEND:
+                return self._select_decode_in_coordinated_extend(live, engine)
             case Mode.DFLASH_BLOCK:
                 return self._select_dflash_block(live, engine)
             case Mode.DFLASH_DRAFT:
@@ -3205,6 +4356,8 @@ class DraftRunners:
                 return self._select_idle_beside_extend(live, engine)
             case Mode.IDLE_IN_CATCH_UP:
                 return self._select_idle_in_catch_up(live, engine)
+            case Mode.IDLE_IN_COORDINATED_EXTEND:
+                return self._select_idle_in_coordinated_extend(live, engine)
             case Mode.IDLE_IN_DRAFT:
                 return self._select_idle_in_draft(live, engine)
             case Mode.IDLE_IN_FROZEN_DRAFT:
@@ -3637,6 +4790,797 @@ class DraftRunners:
         padded_rows = prefill_graph_draft.pad_capture_prefill(rows)
         offer = Offer(live, padded_rows, False)
         return present(self.prefill_graph), offer
+
+    # specs/sglang/modes/coordinated_extend.yaml:1
+    def _select_coordinated_extend(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode coordinated_extend."""
+        config = self.config
+        try:
+            # specs/sglang/modes/coordinated_extend.yaml:7
+            requests = whole_number(
+                "coordinated_extend",
+                "requests",
+                live.batch_size,
+                place="specs/sglang/modes/coordinated_extend.yaml:7",
+            )
+            if not 1 <= requests <= config.max_running_requests:
+                raise out_of_range(
+                    "coordinated_extend",
+                    "requests",
+                    requests,
+                    1,
+                    config.max_running_requests,
+                    place="specs/sglang/modes/coordinated_extend.yaml:7",
+                    upper="max_running_requests",
+                )
+            # specs/sglang/modes/coordinated_extend.yaml:8
+            tokens = live_extent(
+                "coordinated_extend",
+                "tokens",
+                live.input_ids,
+                live.input_embeds,
+                place="specs/sglang/modes/coordinated_extend.yaml:8",
+            )
+            if not 1 <= tokens <= present(config.prefill_limit_draft):
+                raise out_of_range(
+                    "coordinated_extend",
+                    "tokens",
+                    tokens,
+                    1,
+                    present(config.prefill_limit_draft),
+                    place="specs/sglang/modes/coordinated_extend.yaml:8",
+                    upper="prefill_limit",
+                    values={
+                        "max_total_tokens_draft": config.max_total_tokens_draft,
+                        "chunked_prefill_size": config.chunked_prefill_size,
+                        "max_prefill_tokens": config.max_prefill_tokens,
+                        "enable_dynamic_chunking": config.enable_dynamic_chunking,
+                        "pp_size": config.pp_size,
+                    },
+                )
+            # specs/sglang/modes/coordinated_extend.yaml:10
+            if requests > tokens:
+                raise broken_relation(
+                    "coordinated_extend",
+                    "requests * token_per_request <= tokens",
+                    {"requests": requests, "token_per_request": 1, "tokens": tokens},
+                    place="specs/sglang/modes/coordinated_extend.yaml:10",
+                )
+            rows = eager_draft.live_coordinated_extend(config, requests, tokens)
+            if config.require_mlp_sync:
+                mode = live.mode.value
+                registry = self.eager.registry
+                # specs/sglang/slots.yaml:3
+                if live.input_ids is not None:
+                    check_source(
+                        mode,
+                        "input_ids",
+                        live.input_ids,
+                        shape=(rows.tokens,),
+                        into=registry.input_ids,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:3",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:6
+                if live.positions is not None or rows.tokens > 0:
+                    check_source(
+                        mode,
+                        "positions",
+                        live.positions,
+                        shape=(rows.tokens,),
+                        into=registry.positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:6",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:9
+                if live.out_cache_loc is not None:
+                    check_source(
+                        mode,
+                        "out_cache_loc",
+                        live.out_cache_loc,
+                        shape=(rows.tokens,),
+                        into=registry.out_cache_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:9",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:15
+                if live.mrope_positions is not None:
+                    check_source(
+                        mode,
+                        "mrope_positions",
+                        live.mrope_positions,
+                        shape=(3, rows.tokens),
+                        into=registry.mrope_positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:15",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:18
+                if live.req_pool_indices is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "req_pool_indices",
+                        live.req_pool_indices,
+                        shape=(rows.requests,),
+                        into=registry.req_pool_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:18",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:21
+                if live.seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "seq_lens",
+                        live.seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:21",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:24
+                if live.seq_lens_cpu is not None:
+                    check_source(
+                        mode,
+                        "seq_lens_cpu",
+                        live.seq_lens_cpu,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens_cpu,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:24",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:27
+                if live.extend_seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "extend_seq_lens",
+                        live.extend_seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.extend_seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:27",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:30
+                if live.extend_prefix_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "extend_prefix_lens",
+                        live.extend_prefix_lens,
+                        shape=(rows.requests,),
+                        into=registry.extend_prefix_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:30",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:33
+                if live.extend_start_loc is not None:
+                    check_source(
+                        mode,
+                        "extend_start_loc",
+                        live.extend_start_loc,
+                        shape=(rows.requests,),
+                        into=registry.extend_start_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:33",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:36
+                if registry.encoder_lens is not None and (
+                    live.encoder_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "encoder_lens",
+                        live.encoder_lens,
+                        shape=(rows.requests,),
+                        into=registry.encoder_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:36",
+                        accepts=(torch.int32, torch.int64),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:40
+                if (
+                    registry.mamba_track_indices is not None
+                    and live.mamba_track_indices is not None
+                ):
+                    check_source(
+                        mode,
+                        "mamba_track_indices",
+                        live.mamba_track_indices,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:40",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:43
+                if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+                    check_source(
+                        mode,
+                        "mamba_track_mask",
+                        live.mamba_track_mask,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_mask,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:43",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:46
+                if registry.ngram_column_starts is not None and (
+                    live.ngram_column_starts is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_column_starts",
+                        live.ngram_column_starts,
+                        shape=(rows.requests,),
+                        into=registry.ngram_column_starts,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:46",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:49
+                if registry.ngram_req_lens is not None and (
+                    live.ngram_req_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_req_lens",
+                        live.ngram_req_lens,
+                        shape=(rows.requests,),
+                        into=registry.ngram_req_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:49",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                if self.debug.values:
+                    if live.input_ids is not None:
+                        check_values(
+                            mode,
+                            "input_ids",
+                            live.input_ids,
+                            0,
+                            config.vocab_size - 1,
+                            place="specs/sglang/slots.yaml:3",
+                        )
+                    if live.positions is not None:
+                        check_values(
+                            mode,
+                            "positions",
+                            live.positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:6",
+                        )
+                    if live.out_cache_loc is not None:
+                        check_values(
+                            mode,
+                            "out_cache_loc",
+                            live.out_cache_loc,
+                            1,
+                            present(config.max_total_tokens_draft) + config.page_size - 1,
+                            place="specs/sglang/slots.yaml:9",
+                        )
+                    if live.mrope_positions is not None:
+                        check_values(
+                            mode,
+                            "mrope_positions",
+                            live.mrope_positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:15",
+                        )
+                    if live.req_pool_indices is not None:
+                        check_values(
+                            mode,
+                            "req_pool_indices",
+                            live.req_pool_indices,
+                            0,
+                            config.request_pool_size,
+                            place="specs/sglang/slots.yaml:18",
+                        )
+                    if live.seq_lens is not None:
+                        check_values(
+                            mode,
+                            "seq_lens",
+                            live.seq_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:21",
+                        )
+                    if live.seq_lens_cpu is not None:
+                        check_values(
+                            mode,
+                            "seq_lens_cpu",
+                            live.seq_lens_cpu,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:24",
+                        )
+                    if live.extend_seq_lens is not None:
+                        check_values(
+                            mode,
+                            "extend_seq_lens",
+                            live.extend_seq_lens,
+                            0,
+                            2147483647,
+                            place="specs/sglang/slots.yaml:27",
+                        )
+                    if live.extend_prefix_lens is not None:
+                        check_values(
+                            mode,
+                            "extend_prefix_lens",
+                            live.extend_prefix_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:30",
+                        )
+                    if live.extend_start_loc is not None:
+                        check_values(
+                            mode,
+                            "extend_start_loc",
+                            live.extend_start_loc,
+                            0,
+                            2147483647,
+                            place="specs/sglang/slots.yaml:33",
+                        )
+                    if registry.encoder_lens is not None and live.encoder_lens is not None:
+                        check_values(
+                            mode,
+                            "encoder_lens",
+                            live.encoder_lens,
+                            0,
+                            present(config.max_source_positions),
+                            place="specs/sglang/slots.yaml:36",
+                        )
+                    if (
+                        registry.mamba_track_indices is not None
+                        and live.mamba_track_indices is not None
+                    ):
+                        check_values(
+                            mode,
+                            "mamba_track_indices",
+                            live.mamba_track_indices,
+                            0,
+                            present(config.mamba_cache_size),
+                            place="specs/sglang/slots.yaml:40",
+                        )
+                    if (
+                        registry.ngram_column_starts is not None
+                        and live.ngram_column_starts is not None
+                    ):
+                        check_values(
+                            mode,
+                            "ngram_column_starts",
+                            live.ngram_column_starts,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:46",
+                        )
+                    if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+                        check_values(
+                            mode,
+                            "ngram_req_lens",
+                            live.ngram_req_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:49",
+                        )
+        except UllageRuntimeError as refusal:
+            if config.require_mlp_sync:
+                self.ranks.refuse(refusal, 1, collective="mlp_sync_counts")
+            raise
+        padded_rows = eager_draft.pad_coordinated_extend(config, self.ranks, rows)
+        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        return self.eager, offer
+
+    # specs/sglang/modes/decode_in_coordinated_extend.yaml:1
+    def _select_decode_in_coordinated_extend(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode decode_in_coordinated_extend."""
+        config = self.config
+        try:
+            # specs/sglang/modes/decode_in_coordinated_extend.yaml:7
+            requests = whole_number(
+                "decode_in_coordinated_extend",
+                "requests",
+                live.batch_size,
+                place="specs/sglang/modes/decode_in_coordinated_extend.yaml:7",
+            )
+            if not 1 <= requests <= config.max_running_requests:
+                raise out_of_range(
+                    "decode_in_coordinated_extend",
+                    "requests",
+                    requests,
+                    1,
+                    config.max_running_requests,
+                    place="specs/sglang/modes/decode_in_coordinated_extend.yaml:7",
+                    upper="max_running_requests",
+                )
+            rows = eager_draft.live_decode_in_coordinated_extend(config, requests)
+            if config.require_mlp_sync:
+                mode = live.mode.value
+                registry = self.eager.registry
+                # specs/sglang/slots.yaml:3
+                if live.input_ids is not None:
+                    check_source(
+                        mode,
+                        "input_ids",
+                        live.input_ids,
+                        shape=(rows.tokens,),
+                        into=registry.input_ids,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:3",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:6
+                if live.positions is not None or rows.tokens > 0:
+                    check_source(
+                        mode,
+                        "positions",
+                        live.positions,
+                        shape=(rows.tokens,),
+                        into=registry.positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:6",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:9
+                if live.out_cache_loc is not None:
+                    check_source(
+                        mode,
+                        "out_cache_loc",
+                        live.out_cache_loc,
+                        shape=(rows.tokens,),
+                        into=registry.out_cache_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:9",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:15
+                if live.mrope_positions is not None:
+                    check_source(
+                        mode,
+                        "mrope_positions",
+                        live.mrope_positions,
+                        shape=(3, rows.tokens),
+                        into=registry.mrope_positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:15",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:18
+                if live.req_pool_indices is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "req_pool_indices",
+                        live.req_pool_indices,
+                        shape=(rows.requests,),
+                        into=registry.req_pool_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:18",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:21
+                if live.seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "seq_lens",
+                        live.seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:21",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:24
+                if live.seq_lens_cpu is not None:
+                    check_source(
+                        mode,
+                        "seq_lens_cpu",
+                        live.seq_lens_cpu,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens_cpu,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:24",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:27
+                if live.extend_seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "extend_seq_lens",
+                        live.extend_seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.extend_seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:27",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:30
+                if live.extend_prefix_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "extend_prefix_lens",
+                        live.extend_prefix_lens,
+                        shape=(rows.requests,),
+                        into=registry.extend_prefix_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:30",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:33
+                if live.extend_start_loc is not None:
+                    check_source(
+                        mode,
+                        "extend_start_loc",
+                        live.extend_start_loc,
+                        shape=(rows.requests,),
+                        into=registry.extend_start_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:33",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:36
+                if registry.encoder_lens is not None and (
+                    live.encoder_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "encoder_lens",
+                        live.encoder_lens,
+                        shape=(rows.requests,),
+                        into=registry.encoder_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:36",
+                        accepts=(torch.int32, torch.int64),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:40
+                if (
+                    registry.mamba_track_indices is not None
+                    and live.mamba_track_indices is not None
+                ):
+                    check_source(
+                        mode,
+                        "mamba_track_indices",
+                        live.mamba_track_indices,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:40",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:43
+                if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+                    check_source(
+                        mode,
+                        "mamba_track_mask",
+                        live.mamba_track_mask,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_mask,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:43",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:46
+                if registry.ngram_column_starts is not None and (
+                    live.ngram_column_starts is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_column_starts",
+                        live.ngram_column_starts,
+                        shape=(rows.requests,),
+                        into=registry.ngram_column_starts,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:46",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:49
+                if registry.ngram_req_lens is not None and (
+                    live.ngram_req_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_req_lens",
+                        live.ngram_req_lens,
+                        shape=(rows.requests,),
+                        into=registry.ngram_req_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:49",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                if self.debug.values:
+                    if live.input_ids is not None:
+                        check_values(
+                            mode,
+                            "input_ids",
+                            live.input_ids,
+                            0,
+                            config.vocab_size - 1,
+                            place="specs/sglang/slots.yaml:3",
+                        )
+                    if live.positions is not None:
+                        check_values(
+                            mode,
+                            "positions",
+                            live.positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:6",
+                        )
+                    if live.out_cache_loc is not None:
+                        check_values(
+                            mode,
+                            "out_cache_loc",
+                            live.out_cache_loc,
+                            1,
+                            present(config.max_total_tokens_draft) + config.page_size - 1,
+                            place="specs/sglang/slots.yaml:9",
+                        )
+                    if live.mrope_positions is not None:
+                        check_values(
+                            mode,
+                            "mrope_positions",
+                            live.mrope_positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:15",
+                        )
+                    if live.req_pool_indices is not None:
+                        check_values(
+                            mode,
+                            "req_pool_indices",
+                            live.req_pool_indices,
+                            0,
+                            config.request_pool_size,
+                            place="specs/sglang/slots.yaml:18",
+                        )
+                    if live.seq_lens is not None:
+                        check_values(
+                            mode,
+                            "seq_lens",
+                            live.seq_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:21",
+                        )
+                    if live.seq_lens_cpu is not None:
+                        check_values(
+                            mode,
+                            "seq_lens_cpu",
+                            live.seq_lens_cpu,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:24",
+                        )
+                    if live.extend_seq_lens is not None:
+                        check_values(
+                            mode,
+                            "extend_seq_lens",
+                            live.extend_seq_lens,
+                            0,
+                            2147483647,
+                            place="specs/sglang/slots.yaml:27",
+                        )
+                    if live.extend_prefix_lens is not None:
+                        check_values(
+                            mode,
+                            "extend_prefix_lens",
+                            live.extend_prefix_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:30",
+                        )
+                    if live.extend_start_loc is not None:
+                        check_values(
+                            mode,
+                            "extend_start_loc",
+                            live.extend_start_loc,
+                            0,
+                            2147483647,
+                            place="specs/sglang/slots.yaml:33",
+                        )
+                    if registry.encoder_lens is not None and live.encoder_lens is not None:
+                        check_values(
+                            mode,
+                            "encoder_lens",
+                            live.encoder_lens,
+                            0,
+                            present(config.max_source_positions),
+                            place="specs/sglang/slots.yaml:36",
+                        )
+                    if (
+                        registry.mamba_track_indices is not None
+                        and live.mamba_track_indices is not None
+                    ):
+                        check_values(
+                            mode,
+                            "mamba_track_indices",
+                            live.mamba_track_indices,
+                            0,
+                            present(config.mamba_cache_size),
+                            place="specs/sglang/slots.yaml:40",
+                        )
+                    if (
+                        registry.ngram_column_starts is not None
+                        and live.ngram_column_starts is not None
+                    ):
+                        check_values(
+                            mode,
+                            "ngram_column_starts",
+                            live.ngram_column_starts,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:46",
+                        )
+                    if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+                        check_values(
+                            mode,
+                            "ngram_req_lens",
+                            live.ngram_req_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:49",
+                        )
+        except UllageRuntimeError as refusal:
+            if config.require_mlp_sync:
+                self.ranks.refuse(refusal, 1, collective="mlp_sync_counts")
+            raise
+        padded_rows = eager_draft.pad_decode_in_coordinated_extend(config, self.ranks, rows)
+        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        return self.eager, offer
 
     # specs/sglang/modes/dflash_block.yaml:1
     def _select_dflash_block(
@@ -4640,6 +6584,368 @@ class DraftRunners:
             live, extents, engine
         ):
             return self.draft_extend_graph, offer
+        return self.eager, offer
+
+    # specs/sglang/modes/idle_in_coordinated_extend.yaml:1
+    def _select_idle_in_coordinated_extend(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode idle_in_coordinated_extend."""
+        config = self.config
+        try:
+            rows = eager_draft.live_idle_in_coordinated_extend()
+            if config.require_mlp_sync:
+                mode = live.mode.value
+                registry = self.eager.registry
+                # specs/sglang/slots.yaml:3
+                if live.input_ids is not None:
+                    check_source(
+                        mode,
+                        "input_ids",
+                        live.input_ids,
+                        shape=(rows.tokens,),
+                        into=registry.input_ids,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:3",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:6
+                if live.positions is not None or rows.tokens > 0:
+                    check_source(
+                        mode,
+                        "positions",
+                        live.positions,
+                        shape=(rows.tokens,),
+                        into=registry.positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:6",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:9
+                if live.out_cache_loc is not None:
+                    check_source(
+                        mode,
+                        "out_cache_loc",
+                        live.out_cache_loc,
+                        shape=(rows.tokens,),
+                        into=registry.out_cache_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:9",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:15
+                if live.mrope_positions is not None:
+                    check_source(
+                        mode,
+                        "mrope_positions",
+                        live.mrope_positions,
+                        shape=(3, rows.tokens),
+                        into=registry.mrope_positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:15",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:18
+                if live.req_pool_indices is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "req_pool_indices",
+                        live.req_pool_indices,
+                        shape=(rows.requests,),
+                        into=registry.req_pool_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:18",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:21
+                if live.seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "seq_lens",
+                        live.seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:21",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:24
+                if live.seq_lens_cpu is not None:
+                    check_source(
+                        mode,
+                        "seq_lens_cpu",
+                        live.seq_lens_cpu,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens_cpu,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:24",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:27
+                if live.extend_seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "extend_seq_lens",
+                        live.extend_seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.extend_seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:27",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:30
+                if live.extend_prefix_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "extend_prefix_lens",
+                        live.extend_prefix_lens,
+                        shape=(rows.requests,),
+                        into=registry.extend_prefix_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:30",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:33
+                if live.extend_start_loc is not None:
+                    check_source(
+                        mode,
+                        "extend_start_loc",
+                        live.extend_start_loc,
+                        shape=(rows.requests,),
+                        into=registry.extend_start_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:33",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:36
+                if registry.encoder_lens is not None and (
+                    live.encoder_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "encoder_lens",
+                        live.encoder_lens,
+                        shape=(rows.requests,),
+                        into=registry.encoder_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:36",
+                        accepts=(torch.int32, torch.int64),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:40
+                if (
+                    registry.mamba_track_indices is not None
+                    and live.mamba_track_indices is not None
+                ):
+                    check_source(
+                        mode,
+                        "mamba_track_indices",
+                        live.mamba_track_indices,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:40",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:43
+                if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+                    check_source(
+                        mode,
+                        "mamba_track_mask",
+                        live.mamba_track_mask,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_mask,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:43",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:46
+                if registry.ngram_column_starts is not None and (
+                    live.ngram_column_starts is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_column_starts",
+                        live.ngram_column_starts,
+                        shape=(rows.requests,),
+                        into=registry.ngram_column_starts,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:46",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:49
+                if registry.ngram_req_lens is not None and (
+                    live.ngram_req_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_req_lens",
+                        live.ngram_req_lens,
+                        shape=(rows.requests,),
+                        into=registry.ngram_req_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:49",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                if self.debug.values:
+                    if live.input_ids is not None:
+                        check_values(
+                            mode,
+                            "input_ids",
+                            live.input_ids,
+                            0,
+                            config.vocab_size - 1,
+                            place="specs/sglang/slots.yaml:3",
+                        )
+                    if live.positions is not None:
+                        check_values(
+                            mode,
+                            "positions",
+                            live.positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:6",
+                        )
+                    if live.out_cache_loc is not None:
+                        check_values(
+                            mode,
+                            "out_cache_loc",
+                            live.out_cache_loc,
+                            1,
+                            present(config.max_total_tokens_draft) + config.page_size - 1,
+                            place="specs/sglang/slots.yaml:9",
+                        )
+                    if live.mrope_positions is not None:
+                        check_values(
+                            mode,
+                            "mrope_positions",
+                            live.mrope_positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:15",
+                        )
+                    if live.req_pool_indices is not None:
+                        check_values(
+                            mode,
+                            "req_pool_indices",
+                            live.req_pool_indices,
+                            0,
+                            config.request_pool_size,
+                            place="specs/sglang/slots.yaml:18",
+                        )
+                    if live.seq_lens is not None:
+                        check_values(
+                            mode,
+                            "seq_lens",
+                            live.seq_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:21",
+                        )
+                    if live.seq_lens_cpu is not None:
+                        check_values(
+                            mode,
+                            "seq_lens_cpu",
+                            live.seq_lens_cpu,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:24",
+                        )
+                    if live.extend_seq_lens is not None:
+                        check_values(
+                            mode,
+                            "extend_seq_lens",
+                            live.extend_seq_lens,
+                            0,
+                            2147483647,
+                            place="specs/sglang/slots.yaml:27",
+                        )
+                    if live.extend_prefix_lens is not None:
+                        check_values(
+                            mode,
+                            "extend_prefix_lens",
+                            live.extend_prefix_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:30",
+                        )
+                    if live.extend_start_loc is not None:
+                        check_values(
+                            mode,
+                            "extend_start_loc",
+                            live.extend_start_loc,
+                            0,
+                            2147483647,
+                            place="specs/sglang/slots.yaml:33",
+                        )
+                    if registry.encoder_lens is not None and live.encoder_lens is not None:
+                        check_values(
+                            mode,
+                            "encoder_lens",
+                            live.encoder_lens,
+                            0,
+                            present(config.max_source_positions),
+                            place="specs/sglang/slots.yaml:36",
+                        )
+                    if (
+                        registry.mamba_track_indices is not None
+                        and live.mamba_track_indices is not None
+                    ):
+                        check_values(
+                            mode,
+                            "mamba_track_indices",
+                            live.mamba_track_indices,
+                            0,
+                            present(config.mamba_cache_size),
+                            place="specs/sglang/slots.yaml:40",
+                        )
+                    if (
+                        registry.ngram_column_starts is not None
+                        and live.ngram_column_starts is not None
+                    ):
+                        check_values(
+                            mode,
+                            "ngram_column_starts",
+                            live.ngram_column_starts,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:46",
+                        )
+                    if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+                        check_values(
+                            mode,
+                            "ngram_req_lens",
+                            live.ngram_req_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:49",
+                        )
+        except UllageRuntimeError as refusal:
+            if config.require_mlp_sync:
+                self.ranks.refuse(refusal, 1, collective="mlp_sync_counts")
+            raise
+        padded_rows = eager_draft.pad_idle_in_coordinated_extend(config, self.ranks, rows)
+        offer = Offer(live, padded_rows, config.require_mlp_sync)
         return self.eager, offer
 
     # specs/sglang/modes/idle_in_draft.yaml:1
