@@ -49,6 +49,7 @@ SEEDS: tuple[dict[str, object], ...] = (
     {"enable_mixed_chunk": True, "chunked_prefill_size": 9},
     {"speculative_algorithm": "dflash"},
     {"enable_pdmux": True},
+    {"attention_takes_shares": True, "tp_size": 3},
 )
 """What makes modes occur that few of the configurations would have by chance."""
 

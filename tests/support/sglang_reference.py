@@ -154,6 +154,9 @@ def expected_rows(config: Config, live: LiveBatch, peers: int = 0) -> Expected:
             padded_tokens = max(counts)
         if live.mode in FIXED_WIDTH:
             padded_requests = padded_tokens // width(config, live)
+    shares = config.attention_takes_shares and not config.require_mlp_sync
+    if shares and live.mode in (Mode.EXTEND, Mode.MIXED, Mode.SPLIT_PREFILL):
+        padded_tokens += -padded_tokens % config.tp_size
     if live.mode is Mode.IDLE_BESIDE_EXTEND:
         padded_requests = int(padded_tokens > 0)
     return Expected(requests, tokens, padded_requests, padded_tokens)

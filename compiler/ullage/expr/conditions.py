@@ -1,9 +1,20 @@
-"""Conditions as lists of what they say: the parts of a conjunction, the ways of a disjunction."""
+"""Conditions as lists of what they say, and the choices that they decide."""
 
 from __future__ import annotations
 
 from ullage.expr.simplify import fold
-from ullage.expr.tree import TRUE, Expr, Logical, conjunction, negation
+from ullage.expr.tree import (
+    TRUE,
+    Comprehension,
+    Conditional,
+    Expr,
+    Logical,
+    Not,
+    children,
+    conjunction,
+    negation,
+    rebuild,
+)
 
 
 def conjuncts(condition: Expr) -> tuple[Expr, ...]:
@@ -32,3 +43,25 @@ def _but_for_one_sign(these: tuple[Expr, ...], those: tuple[Expr, ...]) -> tuple
         return common
     is_opposite = len(own) == len(other) == 1 and fold(negation(own[0])) == fold(other[0])
     return common if is_opposite else None
+
+
+def where_holds(node: Expr, condition: Expr) -> Expr:
+    """The expression where a condition holds: the choices that it decides are made."""
+    for part in conjuncts(condition):
+        if isinstance(part, Not):
+            node = with_choice_made(node, part.operand, False)
+        else:
+            node = with_choice_made(node, part, True)
+    return node
+
+
+def with_choice_made(node: Expr, condition: Expr, holds: bool) -> Expr:
+    """The expression where a condition holds, or does not."""
+    if isinstance(node, Conditional) and node.condition == condition:
+        return with_choice_made(node.then if holds else node.otherwise, condition, holds)
+    if isinstance(node, Comprehension):
+        return node
+    parts = children(node)
+    if not parts:
+        return node
+    return rebuild(node, tuple(with_choice_made(part, condition, holds) for part in parts))

@@ -652,7 +652,7 @@ class LiveBatch:
     """[requests], int32 or int64: after how many tokens the state is kept; optional in
     capture_prefill, decode_beside_extend, extend, mixed.
     """
-    # specs/sglang/engine.yaml:121
+    # specs/sglang/engine.yaml:124
     adaptive_draft_tokens: int | None = None
     """Draft tokens of each request in the round; None for the configured value."""
 

@@ -573,6 +573,7 @@ class EagerTargetCapacities:
     require_mlp_sync else max_running_requests * dllm_block_size) if dllm else
     align_up(align_up(max_running_requests * speculative_num_draft_tokens, attn_tp_size), cp_align)
     if require_mlp_sync else max_running_requests * speculative_num_draft_tokens, 0 if dllm else
+    align_up(prefill_limit_target, tp_size) if attention_takes_shares and not require_mlp_sync else
     align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if require_mlp_sync else
     prefill_limit_target).
 
@@ -679,6 +680,8 @@ class EagerTargetCapacities:
             # extend, specs/sglang/modes/extend.yaml:1
             0
             if config.dllm
+            else align_up(config.prefill_limit_target, config.tp_size)
+            if config.attention_takes_shares and not config.require_mlp_sync
             else align_up(
                 align_up(config.prefill_limit_target, config.attn_tp_size), config.cp_align
             )
@@ -750,7 +753,8 @@ class EagerDraftCapacities:
     eagle and not adaptive else 0, max_running_requests * speculative_num_draft_tokens if
     speculative_algorithm == dflash else align_up(align_up(max_running_requests *
     speculative_eagle_topk, attn_tp_size), cp_align) if require_mlp_sync else max_running_requests *
-    speculative_eagle_topk, (align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) if
+    speculative_eagle_topk, (align_up(prefill_limit_draft, tp_size) if attention_takes_shares and
+    not require_mlp_sync else align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) if
     require_mlp_sync else prefill_limit_draft) if not dllm and speculative_algorithm == eagle else
     0).
 
@@ -876,7 +880,9 @@ class EagerDraftCapacities:
             else config.max_running_requests * present(config.speculative_eagle_topk),
             # extend, specs/sglang/modes/extend.yaml:1
             (
-                align_up(
+                align_up(present(config.prefill_limit_draft), config.tp_size)
+                if config.attention_takes_shares and not config.require_mlp_sync
+                else align_up(
                     align_up(present(config.prefill_limit_draft), config.attn_tp_size),
                     config.cp_align,
                 )

@@ -85,14 +85,14 @@ def fit_adaptive_verify(config: Config, rows: Rows, adaptive_draft_tokens: int |
         rows.graph_requests,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:57
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:63
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
     # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:127
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(requests=requests, tokens=tokens, proxy_tokens=proxy_tokens)
@@ -141,13 +141,13 @@ def fit_capture(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:57
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:63
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:91
+    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:97
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -157,7 +157,7 @@ def fit_capture(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -
             align_up(tokens - split, config.attn_tp_size),
         )
     # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:127
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -243,13 +243,13 @@ def fit_decode(config: Config, rows: Rows, adaptive_draft_tokens: int | None) ->
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:57
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:63
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:91
+    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:97
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -259,7 +259,7 @@ def fit_decode(config: Config, rows: Rows, adaptive_draft_tokens: int | None) ->
             align_up(tokens - split, config.attn_tp_size),
         )
     # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:127
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -345,13 +345,13 @@ def fit_dllm_extend(config: Config, rows: Rows, adaptive_draft_tokens: int | Non
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:57
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:63
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:91
+    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:97
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -361,7 +361,7 @@ def fit_dllm_extend(config: Config, rows: Rows, adaptive_draft_tokens: int | Non
             align_up(tokens - split, config.attn_tp_size),
         )
     # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:127
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -447,13 +447,13 @@ def fit_idle(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> R
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:57
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:63
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:91
+    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:97
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -463,7 +463,7 @@ def fit_idle(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> R
             align_up(tokens - split, config.attn_tp_size),
         )
     # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:127
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -551,13 +551,13 @@ def fit_target_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | N
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:57
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:63
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:91
+    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:97
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -567,7 +567,7 @@ def fit_target_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | N
             align_up(tokens - split, config.attn_tp_size),
         )
     # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:127
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -896,7 +896,7 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, pad: bool | Offer, sources: bool
     ) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:121
+        # specs/sglang/engine.yaml:124
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -904,7 +904,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_verify",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
             )
         )
         if config.adaptive:
@@ -913,7 +913,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_verify.yaml:7
@@ -1006,7 +1006,7 @@ class DecodeGraphTargetRunner:
     # specs/sglang/modes/capture.yaml:1
     def _extents_capture(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:121
+        # specs/sglang/engine.yaml:124
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -1014,7 +1014,7 @@ class DecodeGraphTargetRunner:
                 "capture",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
             )
         )
         if config.adaptive:
@@ -1023,7 +1023,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/capture.yaml:7
@@ -1102,7 +1102,7 @@ class DecodeGraphTargetRunner:
     def _extents_decode(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:121
+            # specs/sglang/engine.yaml:124
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1110,7 +1110,7 @@ class DecodeGraphTargetRunner:
                     "decode",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                 )
             )
             if config.adaptive:
@@ -1119,7 +1119,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/decode.yaml:7
@@ -1216,7 +1216,7 @@ class DecodeGraphTargetRunner:
     def _extents_dllm_extend(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:121
+            # specs/sglang/engine.yaml:124
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1224,7 +1224,7 @@ class DecodeGraphTargetRunner:
                     "dllm_extend",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                 )
             )
             if config.adaptive:
@@ -1233,7 +1233,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/dllm_extend.yaml:7
@@ -1333,7 +1333,7 @@ class DecodeGraphTargetRunner:
     def _extents_idle(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:121
+            # specs/sglang/engine.yaml:124
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1341,7 +1341,7 @@ class DecodeGraphTargetRunner:
                     "idle",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                 )
             )
             if config.adaptive:
@@ -1350,7 +1350,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                     listed="speculative_adaptive_candidates",
                 )
             rows = live_idle()
@@ -1433,7 +1433,7 @@ class DecodeGraphTargetRunner:
     def _extents_target_verify(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:121
+            # specs/sglang/engine.yaml:124
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1441,7 +1441,7 @@ class DecodeGraphTargetRunner:
                     "target_verify",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                 )
             )
             if config.adaptive:
@@ -1450,7 +1450,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/target_verify.yaml:7

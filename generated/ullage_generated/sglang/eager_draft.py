@@ -87,7 +87,7 @@ def fit_adaptive_draft_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -129,7 +129,7 @@ def fit_coordinated_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -171,7 +171,7 @@ def fit_decode_in_coordinated_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -207,7 +207,7 @@ def fit_dflash_draft(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -277,7 +277,7 @@ def fit_draft_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -347,7 +347,7 @@ def fit_eagle_draft(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -371,24 +371,30 @@ def live_extend(config: Config, requests: int, tokens: int) -> Rows:
 
 # specs/sglang/modes/extend.yaml:1
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode extend after mlp_sync_tokens."""
-    if not config.require_mlp_sync:
+    """Rows in mode extend after mlp_sync_tokens, even_shares."""
+    if not (
+        config.require_mlp_sync or (config.attention_takes_shares and not config.require_mlp_sync)
+    ):
         return rows
     tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
     # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:29
-    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-    gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
-    total_0 = sum(each[0] for each in gathered)
-    largest_1 = max(each[1] for each in gathered)
-    total_2 = sum(each[1] for each in gathered)
-    alike = not config.elastic_world_expanded and (
-        config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
-    )
-    tokens, graph_tokens, gathered_tokens = (
-        largest_1 if alike else padded,
-        largest_1,
-        largest_1 * config.num_dp_ranks if alike else total_2,
-    )
+    if config.require_mlp_sync:
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[1] for each in gathered)
+        total_2 = sum(each[1] for each in gathered)
+        alike = not config.elastic_world_expanded and (
+            config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+        )
+        tokens, graph_tokens, gathered_tokens = (
+            largest_1 if alike else padded,
+            largest_1,
+            largest_1 * config.num_dp_ranks if alike else total_2,
+        )
+    # even_shares: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:52
+    if config.attention_takes_shares and not config.require_mlp_sync:
+        tokens = align_up(tokens, config.tp_size)
     return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
 
 
@@ -403,14 +409,14 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
         rows.context_tokens,
         rows.proxy_tokens,
     )
-    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:110
+    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:116
     if config.attn_cp_size > 1:
         dealt = cdiv(tokens, config.attn_cp_size)
         cut = (tokens + requests * (config.attn_cp_size - 1)) // config.attn_cp_size
         context_tokens = align_up(
             dealt if config.cp_strategy == CpStrategy.INTERLEAVE else cut, config.cp_align
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(context_tokens=context_tokens, proxy_tokens=proxy_tokens)
@@ -513,7 +519,7 @@ def fit_frozen_kv_draft(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -561,7 +567,7 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_1 * config.num_dp_ranks if alike else total_2,
         )
     # dummy_request: specs/sglang/modes/idle_beside_extend.yaml:9,
-    # specs/sglang/transforms.yaml:52
+    # specs/sglang/transforms.yaml:58
     requests = max(requests, 1) if tokens > 0 else requests
     return rows._replace(
         requests=requests, tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens
@@ -574,7 +580,7 @@ def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -644,7 +650,7 @@ def fit_idle_in_catch_up(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -686,7 +692,7 @@ def fit_idle_in_coordinated_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -756,7 +762,7 @@ def fit_idle_in_draft(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -827,7 +833,7 @@ def fit_idle_in_frozen_draft(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -1467,7 +1473,7 @@ class EagerDraftRunner:
         self, live: LiveBatch, pad: bool | Offer, sources: bool
     ) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:121
+        # specs/sglang/engine.yaml:124
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -1475,7 +1481,7 @@ class EagerDraftRunner:
                 "adaptive_draft_extend",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
             )
         )
         if config.adaptive:
@@ -1484,7 +1490,7 @@ class EagerDraftRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_draft_extend.yaml:7
@@ -2006,8 +2012,9 @@ class EagerDraftRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) if "
-            "require_mlp_sync else prefill_limit_draft",
+            binding="align_up(prefill_limit_draft, tp_size) if attention_takes_shares and not"
+            " require_mlp_sync else align_up(align_up(prefill_limit_draft, "
+            "attn_tp_size), cp_align) if require_mlp_sync else prefill_limit_draft",
         )
         return Extents(rows, padded_rows)
 

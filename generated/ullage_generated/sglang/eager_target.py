@@ -85,7 +85,7 @@ def fit_adaptive_verify(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -127,7 +127,7 @@ def fit_coordinated_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -204,7 +204,7 @@ def fit_decode(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:91
+    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:97
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -213,7 +213,7 @@ def fit_decode(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -271,7 +271,7 @@ def fit_decode_beside_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -313,7 +313,7 @@ def fit_decode_in_coordinated_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -390,7 +390,7 @@ def fit_dllm_extend(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:91
+    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:97
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -399,7 +399,7 @@ def fit_dllm_extend(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -429,24 +429,30 @@ def live_extend(config: Config, requests: int, tokens: int) -> Rows:
 
 # specs/sglang/modes/extend.yaml:1
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode extend after mlp_sync_tokens."""
-    if not config.require_mlp_sync:
+    """Rows in mode extend after mlp_sync_tokens, even_shares."""
+    if not (
+        config.require_mlp_sync or (config.attention_takes_shares and not config.require_mlp_sync)
+    ):
         return rows
     tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
     # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:29
-    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-    gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
-    total_0 = sum(each[0] for each in gathered)
-    largest_1 = max(each[1] for each in gathered)
-    total_2 = sum(each[1] for each in gathered)
-    alike = not config.elastic_world_expanded and (
-        config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
-    )
-    tokens, graph_tokens, gathered_tokens = (
-        largest_1 if alike else padded,
-        largest_1,
-        largest_1 * config.num_dp_ranks if alike else total_2,
-    )
+    if config.require_mlp_sync:
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[1] for each in gathered)
+        total_2 = sum(each[1] for each in gathered)
+        alike = not config.elastic_world_expanded and (
+            config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+        )
+        tokens, graph_tokens, gathered_tokens = (
+            largest_1 if alike else padded,
+            largest_1,
+            largest_1 * config.num_dp_ranks if alike else total_2,
+        )
+    # even_shares: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:52
+    if config.attention_takes_shares and not config.require_mlp_sync:
+        tokens = align_up(tokens, config.tp_size)
     return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
 
 
@@ -461,14 +467,14 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
         rows.context_tokens,
         rows.proxy_tokens,
     )
-    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:110
+    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:116
     if config.attn_cp_size > 1:
         dealt = cdiv(tokens, config.attn_cp_size)
         cut = (tokens + requests * (config.attn_cp_size - 1)) // config.attn_cp_size
         context_tokens = align_up(
             dealt if config.cp_strategy == CpStrategy.INTERLEAVE else cut, config.cp_align
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(context_tokens=context_tokens, proxy_tokens=proxy_tokens)
@@ -526,13 +532,13 @@ def fit_extend_in_two(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_prompts: specs/sglang/runners/eager.yaml:31, specs/sglang/transforms.yaml:101
+    # split_prompts: specs/sglang/runners/eager.yaml:31, specs/sglang/transforms.yaml:107
     if config.enable_two_batch_overlap:
         first_tokens, second_tokens = (
             align_up(split_tokens, config.attn_tp_size),
             align_up(tokens - split_tokens, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -612,7 +618,7 @@ def fit_idle(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:91
+    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:97
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -621,7 +627,7 @@ def fit_idle(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -675,7 +681,7 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_1 * config.num_dp_ranks if alike else total_2,
         )
     # dummy_request: specs/sglang/modes/idle_beside_extend.yaml:9,
-    # specs/sglang/transforms.yaml:52
+    # specs/sglang/transforms.yaml:58
     requests = max(requests, 1) if tokens > 0 else requests
     return rows._replace(
         requests=requests, tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens
@@ -688,7 +694,7 @@ def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -730,7 +736,7 @@ def fit_idle_in_coordinated_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -754,24 +760,30 @@ def live_mixed(config: Config, running: int, prefills: int, prefill_tokens: int)
 
 # specs/sglang/modes/mixed.yaml:1
 def pad_mixed(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode mixed after mlp_sync_tokens."""
-    if not config.require_mlp_sync:
+    """Rows in mode mixed after mlp_sync_tokens, even_shares."""
+    if not (
+        config.require_mlp_sync or (config.attention_takes_shares and not config.require_mlp_sync)
+    ):
         return rows
     tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
     # mlp_sync_tokens: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:29
-    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-    gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
-    total_0 = sum(each[0] for each in gathered)
-    largest_1 = max(each[1] for each in gathered)
-    total_2 = sum(each[1] for each in gathered)
-    alike = not config.elastic_world_expanded and (
-        config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
-    )
-    tokens, graph_tokens, gathered_tokens = (
-        largest_1 if alike else padded,
-        largest_1,
-        largest_1 * config.num_dp_ranks if alike else total_2,
-    )
+    if config.require_mlp_sync:
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[1] for each in gathered)
+        total_2 = sum(each[1] for each in gathered)
+        alike = not config.elastic_world_expanded and (
+            config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+        )
+        tokens, graph_tokens, gathered_tokens = (
+            largest_1 if alike else padded,
+            largest_1,
+            largest_1 * config.num_dp_ranks if alike else total_2,
+        )
+    # even_shares: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:52
+    if config.attention_takes_shares and not config.require_mlp_sync:
+        tokens = align_up(tokens, config.tp_size)
     return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
 
 
@@ -786,14 +798,14 @@ def fit_mixed(config: Config, rows: Rows) -> Rows:
         rows.context_tokens,
         rows.proxy_tokens,
     )
-    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:110
+    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:116
     if config.attn_cp_size > 1:
         dealt = cdiv(tokens, config.attn_cp_size)
         cut = (tokens + requests * (config.attn_cp_size - 1)) // config.attn_cp_size
         context_tokens = align_up(
             dealt if config.cp_strategy == CpStrategy.INTERLEAVE else cut, config.cp_align
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(context_tokens=context_tokens, proxy_tokens=proxy_tokens)
@@ -818,24 +830,30 @@ def live_split_prefill(config: Config, requests: int, tokens: int) -> Rows:
 
 # specs/sglang/modes/split_prefill.yaml:1
 def pad_split_prefill(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode split_prefill after mlp_sync_tokens."""
-    if not config.require_mlp_sync:
+    """Rows in mode split_prefill after mlp_sync_tokens, even_shares."""
+    if not (
+        config.require_mlp_sync or (config.attention_takes_shares and not config.require_mlp_sync)
+    ):
         return rows
     tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
     # mlp_sync_tokens: specs/sglang/modes/split_prefill.yaml:14, specs/sglang/transforms.yaml:29
-    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-    gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
-    total_0 = sum(each[0] for each in gathered)
-    largest_1 = max(each[1] for each in gathered)
-    total_2 = sum(each[1] for each in gathered)
-    alike = not config.elastic_world_expanded and (
-        config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
-    )
-    tokens, graph_tokens, gathered_tokens = (
-        largest_1 if alike else padded,
-        largest_1,
-        largest_1 * config.num_dp_ranks if alike else total_2,
-    )
+    if config.require_mlp_sync:
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[1] for each in gathered)
+        total_2 = sum(each[1] for each in gathered)
+        alike = not config.elastic_world_expanded and (
+            config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+        )
+        tokens, graph_tokens, gathered_tokens = (
+            largest_1 if alike else padded,
+            largest_1,
+            largest_1 * config.num_dp_ranks if alike else total_2,
+        )
+    # even_shares: specs/sglang/modes/split_prefill.yaml:14, specs/sglang/transforms.yaml:52
+    if config.attention_takes_shares and not config.require_mlp_sync:
+        tokens = align_up(tokens, config.tp_size)
     return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
 
 
@@ -845,7 +863,7 @@ def fit_split_prefill(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -924,7 +942,7 @@ def fit_target_verify(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:91
+    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:97
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -933,7 +951,7 @@ def fit_target_verify(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:127
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -1757,7 +1775,7 @@ class EagerTargetRunner:
         self, live: LiveBatch, pad: bool | Offer, sources: bool
     ) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:121
+        # specs/sglang/engine.yaml:124
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -1765,7 +1783,7 @@ class EagerTargetRunner:
                 "adaptive_verify",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
             )
         )
         if config.adaptive:
@@ -1774,7 +1792,7 @@ class EagerTargetRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_verify.yaml:7
@@ -2298,8 +2316,9 @@ class EagerTargetRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
-            "require_mlp_sync else prefill_limit_target",
+            binding="align_up(prefill_limit_target, tp_size) if attention_takes_shares and "
+            "not require_mlp_sync else align_up(align_up(prefill_limit_target, "
+            "attn_tp_size), cp_align) if require_mlp_sync else prefill_limit_target",
         )
         return Extents(rows, padded_rows)
 
@@ -2729,11 +2748,12 @@ class EagerTargetRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="max(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align), 0,"
-            " align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
-            "enable_mixed_chunk and not speculative and max_running_requests >= 2 and"
-            " prefill_limit_target >= 2 and 1 < num_dp_ranks else 0) if "
-            "require_mlp_sync else prefill_limit_target",
+            binding="align_up(prefill_limit_target, tp_size) if attention_takes_shares and "
+            "not require_mlp_sync else max(align_up(align_up(prefill_limit_target, "
+            "attn_tp_size), cp_align), 0, align_up(align_up(prefill_limit_target, "
+            "attn_tp_size), cp_align) if enable_mixed_chunk and not speculative and "
+            "max_running_requests >= 2 and prefill_limit_target >= 2 and 1 < "
+            "num_dp_ranks else 0) if require_mlp_sync else prefill_limit_target",
         )
         return Extents(rows, padded_rows)
 
@@ -2834,10 +2854,11 @@ class EagerTargetRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="max(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align), "
-            "align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
-            "enable_pdmux and not dllm and 1 < num_dp_ranks else 0) if "
-            "require_mlp_sync else prefill_limit_target",
+            binding="align_up(prefill_limit_target, tp_size) if attention_takes_shares and "
+            "not require_mlp_sync else max(align_up(align_up(prefill_limit_target, "
+            "attn_tp_size), cp_align), align_up(align_up(prefill_limit_target, "
+            "attn_tp_size), cp_align) if enable_pdmux and not dllm and 1 < "
+            "num_dp_ranks else 0) if require_mlp_sync else prefill_limit_target",
         )
         return Extents(rows, padded_rows)
 

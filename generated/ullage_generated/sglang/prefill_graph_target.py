@@ -88,7 +88,7 @@ def fit_capture_prefill(config: Config, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
-    # specs/sglang/transforms.yaml:81
+    # specs/sglang/transforms.yaml:87
     requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
@@ -97,11 +97,11 @@ def fit_capture_prefill(config: Config, rows: Rows) -> Rows:
         else gathered_tokens,
     )
     # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
-    # specs/sglang/transforms.yaml:121
+    # specs/sglang/transforms.yaml:127
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
     # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
-    # specs/sglang/transforms.yaml:127
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -168,7 +168,7 @@ def fit_decode_beside_extend(config: Config, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
-    # specs/sglang/transforms.yaml:81
+    # specs/sglang/transforms.yaml:87
     requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
@@ -177,11 +177,11 @@ def fit_decode_beside_extend(config: Config, rows: Rows) -> Rows:
         else gathered_tokens,
     )
     # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
-    # specs/sglang/transforms.yaml:121
+    # specs/sglang/transforms.yaml:127
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
     # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
-    # specs/sglang/transforms.yaml:127
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -212,24 +212,30 @@ def live_extend(config: Config, requests: int, tokens: int) -> Rows:
 
 # specs/sglang/modes/extend.yaml:1
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode extend after mlp_sync_tokens."""
-    if not config.require_mlp_sync:
+    """Rows in mode extend after mlp_sync_tokens, even_shares."""
+    if not (
+        config.require_mlp_sync or (config.attention_takes_shares and not config.require_mlp_sync)
+    ):
         return rows
     tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
     # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:29
-    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-    gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
-    total_0 = sum(each[0] for each in gathered)
-    largest_1 = max(each[1] for each in gathered)
-    total_2 = sum(each[1] for each in gathered)
-    alike = not config.elastic_world_expanded and (
-        config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
-    )
-    tokens, graph_tokens, gathered_tokens = (
-        largest_1 if alike else padded,
-        largest_1,
-        largest_1 * config.num_dp_ranks if alike else total_2,
-    )
+    if config.require_mlp_sync:
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[1] for each in gathered)
+        total_2 = sum(each[1] for each in gathered)
+        alike = not config.elastic_world_expanded and (
+            config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+        )
+        tokens, graph_tokens, gathered_tokens = (
+            largest_1 if alike else padded,
+            largest_1,
+            largest_1 * config.num_dp_ranks if alike else total_2,
+        )
+    # even_shares: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:52
+    if config.attention_takes_shares and not config.require_mlp_sync:
+        tokens = align_up(tokens, config.tp_size)
     return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
 
 
@@ -247,7 +253,7 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
-    # specs/sglang/transforms.yaml:81
+    # specs/sglang/transforms.yaml:87
     requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
@@ -256,11 +262,11 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
         else gathered_tokens,
     )
     # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
-    # specs/sglang/transforms.yaml:121
+    # specs/sglang/transforms.yaml:127
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
     # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
-    # specs/sglang/transforms.yaml:127
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -315,7 +321,7 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_1 * config.num_dp_ranks if alike else total_2,
         )
     # dummy_request: specs/sglang/modes/idle_beside_extend.yaml:9,
-    # specs/sglang/transforms.yaml:52
+    # specs/sglang/transforms.yaml:58
     requests = max(requests, 1) if tokens > 0 else requests
     return rows._replace(
         requests=requests, tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens
@@ -336,7 +342,7 @@ def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
-    # specs/sglang/transforms.yaml:81
+    # specs/sglang/transforms.yaml:87
     requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
@@ -344,14 +350,14 @@ def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
         if config.shares_prefill_graphs
         else gathered_tokens,
     )
-    # dummy_request: specs/sglang/runners/prefill_graph.yaml:37, specs/sglang/transforms.yaml:52
+    # dummy_request: specs/sglang/runners/prefill_graph.yaml:37, specs/sglang/transforms.yaml:58
     requests = max(requests, 1) if tokens > 0 else requests
     # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
-    # specs/sglang/transforms.yaml:121
+    # specs/sglang/transforms.yaml:127
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
     # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
-    # specs/sglang/transforms.yaml:127
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -382,24 +388,30 @@ def live_mixed(config: Config, running: int, prefills: int, prefill_tokens: int)
 
 # specs/sglang/modes/mixed.yaml:1
 def pad_mixed(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode mixed after mlp_sync_tokens."""
-    if not config.require_mlp_sync:
+    """Rows in mode mixed after mlp_sync_tokens, even_shares."""
+    if not (
+        config.require_mlp_sync or (config.attention_takes_shares and not config.require_mlp_sync)
+    ):
         return rows
     tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
     # mlp_sync_tokens: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:29
-    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-    gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
-    total_0 = sum(each[0] for each in gathered)
-    largest_1 = max(each[1] for each in gathered)
-    total_2 = sum(each[1] for each in gathered)
-    alike = not config.elastic_world_expanded and (
-        config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
-    )
-    tokens, graph_tokens, gathered_tokens = (
-        largest_1 if alike else padded,
-        largest_1,
-        largest_1 * config.num_dp_ranks if alike else total_2,
-    )
+    if config.require_mlp_sync:
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[1] for each in gathered)
+        total_2 = sum(each[1] for each in gathered)
+        alike = not config.elastic_world_expanded and (
+            config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+        )
+        tokens, graph_tokens, gathered_tokens = (
+            largest_1 if alike else padded,
+            largest_1,
+            largest_1 * config.num_dp_ranks if alike else total_2,
+        )
+    # even_shares: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:52
+    if config.attention_takes_shares and not config.require_mlp_sync:
+        tokens = align_up(tokens, config.tp_size)
     return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
 
 
@@ -417,7 +429,7 @@ def fit_mixed(config: Config, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
-    # specs/sglang/transforms.yaml:81
+    # specs/sglang/transforms.yaml:87
     requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
@@ -426,11 +438,11 @@ def fit_mixed(config: Config, rows: Rows) -> Rows:
         else gathered_tokens,
     )
     # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
-    # specs/sglang/transforms.yaml:121
+    # specs/sglang/transforms.yaml:127
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
     # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
-    # specs/sglang/transforms.yaml:127
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(

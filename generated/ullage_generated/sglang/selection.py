@@ -189,7 +189,7 @@ class TargetRunners:
     ]:
         """The runner of a batch in mode adaptive_verify."""
         config = self.config
-        # specs/sglang/engine.yaml:121
+        # specs/sglang/engine.yaml:124
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -197,7 +197,7 @@ class TargetRunners:
                 "adaptive_verify",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
             )
         )
         if config.adaptive:
@@ -206,7 +206,7 @@ class TargetRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_verify.yaml:7
@@ -247,7 +247,7 @@ class TargetRunners:
     ]:
         """The runner of a batch in mode capture."""
         config = self.config
-        # specs/sglang/engine.yaml:121
+        # specs/sglang/engine.yaml:124
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -255,7 +255,7 @@ class TargetRunners:
                 "capture",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
             )
         )
         if config.adaptive:
@@ -264,7 +264,7 @@ class TargetRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/capture.yaml:7
@@ -785,7 +785,7 @@ class TargetRunners:
         """The runner of a batch in mode decode."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:121
+            # specs/sglang/engine.yaml:124
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -793,7 +793,7 @@ class TargetRunners:
                     "decode",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                 )
             )
             if config.adaptive:
@@ -802,7 +802,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/decode.yaml:7
@@ -1603,7 +1603,7 @@ class TargetRunners:
         """The runner of a batch in mode dllm_extend."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:121
+            # specs/sglang/engine.yaml:124
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1611,7 +1611,7 @@ class TargetRunners:
                     "dllm_extend",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                 )
             )
             if config.adaptive:
@@ -1620,7 +1620,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/dllm_extend.yaml:7
@@ -2505,7 +2505,7 @@ class TargetRunners:
         """The runner of a batch in mode idle."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:121
+            # specs/sglang/engine.yaml:124
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -2513,7 +2513,7 @@ class TargetRunners:
                     "idle",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                 )
             )
             if config.adaptive:
@@ -2522,7 +2522,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                     listed="speculative_adaptive_candidates",
                 )
             rows = decode_graph_target.live_idle()
@@ -3885,7 +3885,7 @@ class TargetRunners:
         """The runner of a batch in mode target_verify."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:121
+            # specs/sglang/engine.yaml:124
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -3893,7 +3893,7 @@ class TargetRunners:
                     "target_verify",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                 )
             )
             if config.adaptive:
@@ -3902,7 +3902,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/target_verify.yaml:7
@@ -4384,7 +4384,7 @@ class DraftRunners:
     ]:
         """The runner of a batch in mode adaptive_draft_extend."""
         config = self.config
-        # specs/sglang/engine.yaml:121
+        # specs/sglang/engine.yaml:124
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -4392,7 +4392,7 @@ class DraftRunners:
                 "adaptive_draft_extend",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
             )
         )
         if config.adaptive:
@@ -4401,7 +4401,7 @@ class DraftRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_draft_extend.yaml:7
@@ -4442,7 +4442,7 @@ class DraftRunners:
     ]:
         """The runner of a batch in mode capture_block."""
         config = self.config
-        # specs/sglang/engine.yaml:121
+        # specs/sglang/engine.yaml:124
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -4450,7 +4450,7 @@ class DraftRunners:
                 "capture_block",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
             )
         )
         if config.adaptive:
@@ -4459,7 +4459,7 @@ class DraftRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/capture_block.yaml:7
@@ -5636,7 +5636,7 @@ class DraftRunners:
     ]:
         """The runner of a batch in mode dflash_draft."""
         config = self.config
-        # specs/sglang/engine.yaml:121
+        # specs/sglang/engine.yaml:124
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -5644,7 +5644,7 @@ class DraftRunners:
                 "dflash_draft",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
             )
         )
         if config.adaptive:
@@ -5653,7 +5653,7 @@ class DraftRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/dflash_draft.yaml:7

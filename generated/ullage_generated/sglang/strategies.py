@@ -96,6 +96,7 @@ _KINDS: Final = (
         "enable_dp_lm_head",
         "deepep_v2_pads_alike",
         "idle_ranks_pad_alike",
+        "attention_takes_shares",
         "disable_attn_tp_gather",
         "elastic_world_expanded",
         "mori_receive_bound",
@@ -144,7 +145,7 @@ _BASES: Final[Mapping[str, str]] = {
 """What parameters that each worker has for itself are called for all of them."""
 
 _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] = (
-    # specs/sglang/engine.yaml:296
+    # specs/sglang/engine.yaml:299
     ("speculative_num_draft_tokens", lambda value: value("speculative_num_steps") + 1),
 )
 """Parameters that constraints determine, as functions of others."""
@@ -213,100 +214,102 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
         # specs/sglang/engine.yaml:94
         "idle_ranks_pad_alike": st.booleans(),
         # specs/sglang/engine.yaml:96
-        "custom_all_reduce_tokens": _integers(0, 1048576, span),
+        "attention_takes_shares": st.booleans(),
         # specs/sglang/engine.yaml:99
-        "disable_attn_tp_gather": st.booleans(),
-        # specs/sglang/engine.yaml:100
-        "elastic_world_expanded": st.booleans(),
+        "custom_all_reduce_tokens": _integers(0, 1048576, span),
         # specs/sglang/engine.yaml:102
-        "mori_receive_bound": st.booleans(),
+        "disable_attn_tp_gather": st.booleans(),
         # specs/sglang/engine.yaml:103
-        "attn_tp_rank": _integers(0, 1023, span),
-        # specs/sglang/engine.yaml:104
-        "latent_attention": st.booleans(),
+        "elastic_world_expanded": st.booleans(),
+        # specs/sglang/engine.yaml:105
+        "mori_receive_bound": st.booleans(),
         # specs/sglang/engine.yaml:106
+        "attn_tp_rank": _integers(0, 1023, span),
+        # specs/sglang/engine.yaml:107
+        "latent_attention": st.booleans(),
+        # specs/sglang/engine.yaml:109
         "enable_pdmux": st.booleans(),
-        # specs/sglang/engine.yaml:108
+        # specs/sglang/engine.yaml:111
         "enable_two_batch_overlap": st.booleans(),
-        # specs/sglang/engine.yaml:110
+        # specs/sglang/engine.yaml:113
         "hip": st.booleans(),
-        # specs/sglang/engine.yaml:112
+        # specs/sglang/engine.yaml:115
         "speculative_algorithm": st.sampled_from(
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram")
         ),
-        # specs/sglang/engine.yaml:115
-        "speculative_adaptive": st.booleans(),
         # specs/sglang/engine.yaml:118
-        "speculative_adaptive_candidates": _lists(1, 65, span),
+        "speculative_adaptive": st.booleans(),
         # specs/sglang/engine.yaml:121
+        "speculative_adaptive_candidates": _lists(1, 65, span),
+        # specs/sglang/engine.yaml:124
         "adaptive_draft_tokens": _integers(1, 65, span),
-        # specs/sglang/engine.yaml:125
+        # specs/sglang/engine.yaml:128
         "speculative_num_steps": _integers(0, 64, span),
-        # specs/sglang/engine.yaml:129
-        "speculative_eagle_topk": _integers(1, 64, span),
         # specs/sglang/engine.yaml:132
+        "speculative_eagle_topk": _integers(1, 64, span),
+        # specs/sglang/engine.yaml:135
         "speculative_num_draft_tokens": _integers(1, 512, span),
-        # specs/sglang/engine.yaml:136
+        # specs/sglang/engine.yaml:139
         "enable_multi_layer_eagle": st.booleans(),
-        # specs/sglang/engine.yaml:138
+        # specs/sglang/engine.yaml:141
         "dllm_block_size": _integers(0, 1024, span),
-        # specs/sglang/engine.yaml:142
-        "disaggregation_mode": st.sampled_from(("none", "prefill", "decode")),
         # specs/sglang/engine.yaml:145
-        "dllm_input_preparation": st.booleans(),
+        "disaggregation_mode": st.sampled_from(("none", "prefill", "decode")),
         # specs/sglang/engine.yaml:148
+        "dllm_input_preparation": st.booleans(),
+        # specs/sglang/engine.yaml:151
         "request_pool_size": _integers(1, 262144, span),
-        # specs/sglang/engine.yaml:152
+        # specs/sglang/engine.yaml:155
         "enable_decode_graph": st.booleans(),
-        # specs/sglang/engine.yaml:154
+        # specs/sglang/engine.yaml:157
         "disable_cuda_graph_padding": st.booleans(),
-        # specs/sglang/engine.yaml:156
-        "capture_max_requests": _integers(1, 65536, span),
         # specs/sglang/engine.yaml:159
+        "capture_max_requests": _integers(1, 65536, span),
+        # specs/sglang/engine.yaml:162
         "capture_requests": _lists(1, 65536, span),
-        # specs/sglang/engine.yaml:174
+        # specs/sglang/engine.yaml:177
         "enable_prefill_graph": st.booleans(),
-        # specs/sglang/engine.yaml:176
-        "prefill_graph_backend": st.sampled_from(("piecewise", "breakable", "full")),
         # specs/sglang/engine.yaml:179
-        "prefill_graph_takes_sums": st.booleans(),
+        "prefill_graph_backend": st.sampled_from(("piecewise", "breakable", "full")),
         # specs/sglang/engine.yaml:182
-        "capture_max_tokens": _integers(1, 1048576, span),
+        "prefill_graph_takes_sums": st.booleans(),
         # specs/sglang/engine.yaml:185
+        "capture_max_tokens": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:188
         "capture_tokens": _lists(1, 1048576, span),
-        # specs/sglang/engine.yaml:195
+        # specs/sglang/engine.yaml:198
         "full_prefill_max_req": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:200
-        "disable_chunked_prefix_cache": st.booleans(),
         # specs/sglang/engine.yaml:203
+        "disable_chunked_prefix_cache": st.booleans(),
+        # specs/sglang/engine.yaml:206
         "full_prefill_prefix_chunk_tokens": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:207
-        "residual_streams": _integers(1, 16, span),
-        # specs/sglang/engine.yaml:209
-        "is_multimodal": st.booleans(),
         # specs/sglang/engine.yaml:210
+        "residual_streams": _integers(1, 16, span),
+        # specs/sglang/engine.yaml:212
+        "is_multimodal": st.booleans(),
+        # specs/sglang/engine.yaml:213
         "disable_radix_cache": st.booleans(),
-        # specs/sglang/engine.yaml:211
+        # specs/sglang/engine.yaml:214
         "draft_input_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:215
-        "mamba_conv_length": _integers(0, 64, span),
         # specs/sglang/engine.yaml:218
-        "draft_hidden_size": _integers(1, 1048576, span),
+        "mamba_conv_length": _integers(0, 64, span),
         # specs/sglang/engine.yaml:221
+        "draft_hidden_size": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:224
         "draft_is_eagle3": st.booleans(),
-        # specs/sglang/engine.yaml:223
-        "draft_index_topk": _integers(0, 65536, span),
         # specs/sglang/engine.yaml:226
-        "draft_vocab_size": _integers(2, 16777216, span),
+        "draft_index_topk": _integers(0, 65536, span),
         # specs/sglang/engine.yaml:229
+        "draft_vocab_size": _integers(2, 16777216, span),
+        # specs/sglang/engine.yaml:232
         "speculative_use_rejection_sampling": st.booleans(),
-        # specs/sglang/engine.yaml:231
-        "enable_deterministic_inference": st.booleans(),
-        # specs/sglang/engine.yaml:233
-        "enable_lora": st.booleans(),
         # specs/sglang/engine.yaml:234
-        "kv_canary": st.booleans(),
+        "enable_deterministic_inference": st.booleans(),
         # specs/sglang/engine.yaml:236
+        "enable_lora": st.booleans(),
+        # specs/sglang/engine.yaml:237
+        "kv_canary": st.booleans(),
+        # specs/sglang/engine.yaml:239
         "attention_backend": st.sampled_from(
             (
                 "other",
@@ -320,43 +323,43 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
                 "dsa",
             )
         ),
-        # specs/sglang/engine.yaml:240
+        # specs/sglang/engine.yaml:243
         "request_table_extra": _integers(0, 1048576, span),
-        # specs/sglang/engine.yaml:244
-        "sliding_window": _integers(0, 16777216, span),
         # specs/sglang/engine.yaml:247
-        "attention_heads": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:248
-        "value_head_size": _integers(1, 4096, span),
-        # specs/sglang/engine.yaml:249
-        "key_heads": _integers(1, 1024, span),
+        "sliding_window": _integers(0, 16777216, span),
         # specs/sglang/engine.yaml:250
-        "multiprocessors": _integers(1, 1024, span),
+        "attention_heads": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:251
-        "flashinfer_workspace_bytes": _integers(1, 17179869184, span),
+        "value_head_size": _integers(1, 4096, span),
+        # specs/sglang/engine.yaml:252
+        "key_heads": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:253
+        "multiprocessors": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:254
-        "triton_kv_splits": _integers(1, 256, span),
+        "flashinfer_workspace_bytes": _integers(1, 17179869184, span),
         # specs/sglang/engine.yaml:257
-        "mla_latent_size": _integers(1, 4096, span),
+        "triton_kv_splits": _integers(1, 256, span),
         # specs/sglang/engine.yaml:260
-        "mla_output_size": _integers(1, 4096, span),
+        "mla_latent_size": _integers(1, 4096, span),
         # specs/sglang/engine.yaml:263
+        "mla_output_size": _integers(1, 4096, span),
+        # specs/sglang/engine.yaml:266
         "dsa_pages": st.booleans(),
-        # specs/sglang/engine.yaml:265
-        "dsa_index_topk": _integers(1, 1048576, span),
         # specs/sglang/engine.yaml:268
+        "dsa_index_topk": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:271
         "encoder_only_layers": st.booleans(),
-        # specs/sglang/engine.yaml:270
-        "hybrid_linear": st.booleans(),
         # specs/sglang/engine.yaml:273
+        "hybrid_linear": st.booleans(),
+        # specs/sglang/engine.yaml:276
         "is_encoder_decoder": st.booleans(),
-        # specs/sglang/engine.yaml:275
-        "max_source_positions": _integers(0, 1048576, span),
         # specs/sglang/engine.yaml:278
+        "max_source_positions": _integers(0, 1048576, span),
+        # specs/sglang/engine.yaml:281
         "mamba_extra_buffer": st.booleans(),
-        # specs/sglang/engine.yaml:280
-        "mamba_cache_size": _integers(1, 1048576, span),
         # specs/sglang/engine.yaml:283
+        "mamba_cache_size": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:286
         "ngram_embedding": st.booleans(),
     }
 
