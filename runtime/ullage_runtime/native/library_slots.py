@@ -74,7 +74,9 @@ class _DeviceLoad:
         self._floating = floating
 
     def __call__(self, sources: Sequence[Tensor]) -> bool:
-        return _has_values(sources, self._floating) and self._load(id(sources))
+        if self._floating and not _has_values(sources, self._floating):
+            return False
+        return self._load(id(sources))
 
 
 def _has_values(sources: Sequence[Tensor], floating: Sequence[int]) -> bool:
