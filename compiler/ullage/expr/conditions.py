@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ullage.expr.simplify import fold
 from ullage.expr.tree import (
     TRUE,
@@ -12,6 +14,7 @@ from ullage.expr.tree import (
     Not,
     children,
     conjunction,
+    disjunction,
     negation,
     rebuild,
 )
@@ -22,6 +25,22 @@ def conjuncts(condition: Expr) -> tuple[Expr, ...]:
     if isinstance(condition, Logical) and condition.junction == "and":
         return condition.operands
     return () if condition == TRUE else (condition,)
+
+
+def clauses(condition: Expr) -> Iterator[Expr]:
+    """What a condition says, in small parts: `c or a and b` says `c or a`, and `c or b`."""
+    operands = condition.operands if isinstance(condition, Logical) else ()
+    if isinstance(condition, Logical) and condition.junction == "and":
+        for each in operands:
+            yield from clauses(each)
+        return
+    several = next((each for each in operands if len(conjuncts(each)) > 1), None)
+    if several is None:
+        yield condition
+        return
+    others = [each for each in operands if each is not several]
+    for each in conjuncts(several):
+        yield from clauses(disjunction(*others, each))
 
 
 def merged(guards: list[Expr]) -> list[Expr]:

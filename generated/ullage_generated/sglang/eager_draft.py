@@ -845,7 +845,6 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
         (
             Mode.COORDINATED_EXTEND,
             config.speculative
-            and not config.adaptive
             and config.require_mlp_sync
             and config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
             and config.has_draft_worker,
@@ -853,7 +852,6 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
         (
             Mode.DECODE_IN_COORDINATED_EXTEND,
             config.speculative
-            and not config.adaptive
             and config.require_mlp_sync
             and config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
             and config.has_draft_worker,
@@ -900,7 +898,6 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
         (
             Mode.IDLE_IN_COORDINATED_EXTEND,
             config.speculative
-            and not config.adaptive
             and config.require_mlp_sync
             and config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
             and config.has_draft_worker,

@@ -966,19 +966,13 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
     """The modes that batches can have under a legal configuration."""
     modes = (
         (Mode.ADAPTIVE_VERIFY, config.adaptive),
-        (
-            Mode.COORDINATED_EXTEND,
-            config.speculative and not config.adaptive and config.require_mlp_sync,
-        ),
+        (Mode.COORDINATED_EXTEND, config.speculative and config.require_mlp_sync),
         (Mode.DECODE, not config.speculative and not config.dllm),
         (
             Mode.DECODE_BESIDE_EXTEND,
             not config.speculative and not config.dllm and config.require_mlp_sync,
         ),
-        (
-            Mode.DECODE_IN_COORDINATED_EXTEND,
-            config.speculative and not config.adaptive and config.require_mlp_sync,
-        ),
+        (Mode.DECODE_IN_COORDINATED_EXTEND, config.speculative and config.require_mlp_sync),
         (Mode.DLLM_EXTEND, config.dllm),
         (Mode.EXTEND, not config.dllm),
         (
@@ -989,10 +983,7 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
         ),
         (Mode.IDLE, True),
         (Mode.IDLE_BESIDE_EXTEND, not config.dllm and config.require_mlp_sync),
-        (
-            Mode.IDLE_IN_COORDINATED_EXTEND,
-            config.speculative and not config.adaptive and config.require_mlp_sync,
-        ),
+        (Mode.IDLE_IN_COORDINATED_EXTEND, config.speculative and config.require_mlp_sync),
         (
             Mode.MIXED,
             config.enable_mixed_chunk

@@ -832,7 +832,7 @@ class PrefillGraphDraftRunner:
             "min(max_running_requests, prefill_limit_draft, max(captured_tokens) // "
             "cp_align * cp_align // attn_tp_size * attn_tp_size if require_mlp_sync "
             "else prefill_limit_draft, prefill_limit_draft if require_mlp_sync else "
-            "max(captured_tokens)) if not dllm and not whole_prefill_graph and 1 <= "
+            "max(captured_tokens)) if not whole_prefill_graph and 1 <= "
             "(max(captured_tokens) // cp_align * cp_align // attn_tp_size * "
             "attn_tp_size if require_mlp_sync else prefill_limit_draft) else 0)",
         )

@@ -12,7 +12,7 @@ from support.expressions import (
     integer_expressions,
     value_or_none,
 )
-from ullage.expr.conditions import where_holds
+from ullage.expr.conditions import clauses, where_holds
 from ullage.expr.environment import Environment
 from ullage.expr.parse import parse
 from ullage.expr.spell import spell
@@ -56,3 +56,27 @@ def test_a_choice_is_made_where_a_part_of_the_condition_is_its_own(
     text: str, condition: str, made: str
 ) -> None:
     assert spell(where_holds(parse(text, at), parse(condition, at))) == made
+
+
+@given(boolean_expressions(PLAIN, 3), environments(PLAIN))
+def test_what_a_condition_says_is_what_its_clauses_say_together(
+    condition: Expr, environment: Environment
+) -> None:
+    value = value_or_none(condition, environment)
+    parts = [value_or_none(each, environment) for each in clauses(condition)]
+    assume(value is not None and None not in parts)
+    assert all(parts) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("p and (q or a < b and a == 1)", ["p", "q or a < b", "q or a == 1"]),
+        ("not p or q", ["not p or q"]),
+        ("p and q or a < b and a == 1", ["q or a == 1", "p or a < b"]),
+    ],
+)
+def test_clauses_are_as_small_as_may_be(text: str, said: list[str]) -> None:
+    found = [spell(each) for each in clauses(parse(text, at))]
+    assert set(said) <= set(found)
+    assert all(" and " not in each for each in found)
