@@ -15,7 +15,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.load_libraries import EmulatedDevice, Kernel, needs_host_compiler
+from support.load_libraries import (
+    FEW_DTYPES,
+    EmulatedDevice,
+    Kernel,
+    needs_host_compiler,
+    opened_emulated,
+)
 from support.staged import EVENTS, LINE, LOADS, ROWS, SMALLEST, Staged
 from ullage_runtime.native.library import LaunchError, TakeRecipe, is_lasting_stream
 
@@ -219,6 +225,32 @@ def test_a_stream_of_others_has_its_event_at_once_and_may_be_gone_later(
         load_all(later := large(take, 2 * LOADS), 10)
         assert all_hold(every)
     assert all_hold(later, 10)
+
+
+def test_torch_is_asked_once_about_a_stream_that_lasts(device: EmulatedDevice) -> None:
+    asked: list[tuple[int, int]] = []
+
+    def is_lasting(of: int, stream: int) -> bool:
+        asked.append((of, stream))
+        return stream != 2
+
+    staged = Staged(opened_emulated(FEW_DTYPES, is_lasting)(0))
+    for stream in (1, 2, 1, 3, 2, 0, 3, 0):
+        with device.on(stream):
+            staged.load_batch(1)
+    assert asked == [(0, 1), (0, 2), (0, 3), (0, 2), (0, 0)]
+
+
+def test_nothing_is_written_where_torch_cannot_say_whether_a_stream_lasts(
+    device: EmulatedDevice,
+) -> None:
+    def is_lasting(of: int, stream: int) -> bool:
+        raise RuntimeError(f"stream {stream} of device {of}")
+
+    staged, launched = Staged(opened_emulated(FEW_DTYPES, is_lasting)(0)), device.launched
+    with device.on(3), pytest.raises(RuntimeError, match="stream 3 of device 0"):
+        staged.load_batch(1)
+    assert device.launched == launched
 
 
 def test_the_default_stream_of_torch_lasts() -> None:
