@@ -195,7 +195,8 @@ EMULATED_EXPORT void emulated_fail(std::int64_t launches_left, bool allocations,
 // Makes a stream torch's current one; the first time it makes the stream.
 EMULATED_EXPORT void emulated_use(void* stream) {
   emulated::Device& device = emulated::device();
-  if (device.queue_of(stream) == nullptr) device.streams[stream] = std::make_shared<emulated::Queue>();
+  auto& queue = device.streams[stream];
+  if (queue == nullptr) queue = std::make_shared<emulated::Queue>();
   device.current_stream = stream;
 }
 EMULATED_EXPORT void emulated_destroy(void* stream) {
