@@ -83,14 +83,14 @@ class Kernel:
         return LibraryWriter(self.open, loaded.regions)
 
 
-def opened_emulated(source: Path) -> Open:
-    """A kernel, compiled for host memory."""
-    return opened(_emulated(source), _is_lasting)
-
-
 def _is_lasting(device: int, stream: int) -> bool:
     """As torch numbers streams: those of others are even."""
     return stream == 0 or stream % 2 == 1
+
+
+def opened_emulated(source: Path, is_lasting: Callable[[int, int], bool] = _is_lasting) -> Open:
+    """A kernel, compiled for host memory. `is_lasting`: see `opened`."""
+    return opened(_emulated(source), is_lasting)
 
 
 def _emulated(source: Path) -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -67,3 +69,19 @@ class Staged:
     def rows(self) -> Tensor:
         """What is live in it."""
         return self.slot[: self.live]
+
+
+def large(take: TakeRecipe, count: int) -> list[Staged]:
+    """Of the largest batch of the smallest ring."""
+    return [Staged(take, live=ROWS) for _ in range(count)]
+
+
+def load_all(every: Sequence[Staged], first: int = 0) -> None:
+    """Each its own batch."""
+    for seed, each in enumerate(every, first):
+        each.load_batch(seed)
+
+
+def all_hold(every: Sequence[Staged], first: int = 0) -> bool:
+    """Whether each holds its own batch."""
+    return all(each.holds(seed) for seed, each in enumerate(every, first))

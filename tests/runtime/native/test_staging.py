@@ -23,22 +23,6 @@ from ullage_runtime.writers import PreparedLoad, ShapedLoad, WrittenSlot
 pytestmark = [pytest.mark.slow, needs_host_compiler]
 
 
-@pytest.fixture(scope="module")
-def device() -> EmulatedDevice:
-    return EmulatedDevice()
-
-
-@pytest.fixture(scope="module")
-def emulated() -> Kernel:
-    return Kernel.emulated()
-
-
-@pytest.fixture
-def take(emulated: Kernel) -> TakeRecipe:
-    """Of a runner whose blocks are its own."""
-    return emulated.open(0)
-
-
 def written(loaded: Loaded, take: TakeRecipe, staged: Sequence[int]) -> PreparedLoad:
     """What loads all cases, some from the host."""
     steps = loaded.steps

@@ -23,7 +23,7 @@ enum cudaError_t {
   cudaErrorInvalidResourceHandle = 400,
   cudaErrorLaunchFailure = 719,
   cudaErrorNotReady = 600,
-  cudaErrorStreamCaptureUnsupported = 900,
+  cudaErrorCapturedEvent = 907,
 };
 enum cudaStreamCaptureMode { cudaStreamCaptureModeGlobal, cudaStreamCaptureModeRelaxed };
 enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone, cudaStreamCaptureStatusActive };
@@ -92,6 +92,7 @@ inline Device& device() {
 struct Event {
   std::int64_t told = 0, passed = 0;
   std::shared_ptr<Queue> queue;
+  bool is_captured = false;  // a graph has it, and nobody can ask about it
 
   bool is_ready() const { return passed == told; }
 };
@@ -147,7 +148,8 @@ inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
 inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   emulated::Device& device = emulated::device();
   if (device.records_fail) return cudaErrorLaunchFailure;
-  if (device.captures(stream)) return cudaErrorStreamCaptureUnsupported;
+  event->is_captured = device.captures(stream);
+  if (event->is_captured) return cudaSuccess;
   event->queue = device.queue_of(stream);
   if (event->queue == nullptr) return cudaErrorInvalidResourceHandle;
   ++device.counts[emulated::kRecorded];
@@ -156,9 +158,11 @@ inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 }
 inline cudaError_t cudaEventQuery(cudaEvent_t event) {
   ++emulated::device().counts[emulated::kAsked];
+  if (event->is_captured) return cudaErrorCapturedEvent;
   return event->is_ready() ? cudaSuccess : cudaErrorNotReady;
 }
 inline cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  if (event->is_captured) return cudaErrorCapturedEvent;
   if (event->is_ready()) return cudaSuccess;
   ++emulated::device().counts[emulated::kWaited];
   emulated::device().counts[emulated::kWaitedWithLock] += PyGILState_Check();
@@ -191,7 +195,8 @@ EMULATED_EXPORT void emulated_fail(std::int64_t launches_left, bool allocations,
 // Makes a stream torch's current one; the first time it makes the stream.
 EMULATED_EXPORT void emulated_use(void* stream) {
   emulated::Device& device = emulated::device();
-  if (device.queue_of(stream) == nullptr) device.streams[stream] = std::make_shared<emulated::Queue>();
+  auto& queue = device.streams[stream];
+  if (queue == nullptr) queue = std::make_shared<emulated::Queue>();
   device.current_stream = stream;
 }
 EMULATED_EXPORT void emulated_destroy(void* stream) {

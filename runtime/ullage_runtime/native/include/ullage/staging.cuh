@@ -1,5 +1,5 @@
-// Sources on the host for slots on a device: packed into pinned memory that the kernel reads where it
-// lies, so that nothing is sent before it.
+// Sources on the host for slots on a device: packed into pinned memory, which the kernel reads
+// where it lies, so that nothing is sent before it.
 #pragma once
 
 #include <algorithm>
