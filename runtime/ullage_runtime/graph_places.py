@@ -53,36 +53,37 @@ class Places:
         """`batch`: a dataclass, whose fields are tensors or something else."""
         self._device = device.type
         values = {each.name: getattr(batch, each.name) for each in fields(cast(Any, batch))}
-        # A graph reads neither numbers nor the host; what is absent here may be there later.
+        # A graph reads neither numbers nor the host; what is absent here has to be absent later.
         kept = {name: each for name, each in values.items() if each is None or self._reads(each)}
         self._read = values_of(tuple(kept))
         self._known = batch
-        self._known_views: tuple[tuple[object, ...], ...] = (tuple(kept.values()),)
+        self._known_views: tuple[tuple[object, ...], ...] = ((True, *kept.values()),)
         self.places = {
             name: None if each is None else Place.of(each) for name, each in kept.items()
         }
 
-    def problem(self, batch: object) -> str | None:
+    def problem(self, batch: object, *, has_rows: bool) -> str | None:
         """Why what was captured at these places cannot be replayed for a batch of the same class.
 
-        None if it can. A tensor that the batch has must have been captured, and lie where it did;
-        one that it lacks is not looked at, being read as an earlier load has left it.
+        None if it can. What was captured must be in the batch, or an earlier load's rows would be
+        read, and lie where it did. What was not is not read: a batch that `has_rows` must lack it.
         """
         if batch is self._known:
             return None
-        found = self._read(batch)
+        found = (has_rows, *self._read(batch))
         if not any(all(map(is_, found, views)) for views in self._known_views):
-            problem = self._problem(found)
+            problem = self._problem(found[1:], has_rows)
             if problem is not None:
                 return problem
-            self._known_views = (tuple(found), *self._known_views[: KNOWN - 1])
+            self._known_views = (found, *self._known_views[: KNOWN - 1])
         self._known = batch
         return None
 
-    def _problem(self, found: Sequence[object]) -> str | None:
+    def _problem(self, found: Sequence[object], has_rows: bool) -> str | None:
         others = zip(self.places.items(), found, strict=True)
         problems = (
-            _problem(name, each, place) for (name, place), each in others if self._reads(each)
+            _problem(name, each if self._reads(each) else None, place, has_rows)
+            for (name, place), each in others
         )
         return next(filter(None, problems), None)
 
@@ -90,9 +91,15 @@ class Places:
         return isinstance(value, Tensor) and value.device.type == self._device
 
 
-def _problem(name: str, tensor: Tensor, captured: Place | None) -> str | None:
+def _problem(
+    name: str, tensor: Tensor | None, captured: Place | None, has_rows: bool
+) -> str | None:
     if captured is None:
+        if tensor is None or not has_rows:
+            return None
         return f"{name} is in the batch, but was not when its graph was captured"
+    if tensor is None:
+        return f"{name} is not in the batch, but was when its graph was captured"
     for what, here, there in Place.of(tensor).differences(captured):
         return f"{name} has the {what} {here}, but its graph was captured with {there}"
     return None

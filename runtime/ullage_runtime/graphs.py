@@ -33,7 +33,7 @@ class Batch(Protocol):
     @property
     def mode(self) -> Enum: ...
     @property
-    def live(self) -> object: ...
+    def live(self) -> Sequence[int]: ...
     @property
     def padded(self) -> object: ...
 
@@ -169,7 +169,7 @@ class GraphSet(Generic[BatchT, OutputT]):
         graph = self._graphs.get(shape)
         if graph is None:
             raise self._no_graph(_name(batch), shape)
-        problem = graph.places.problem(batch)
+        problem = graph.places.problem(batch, has_rows=any(batch.live))
         if problem is not None:
             raise GraphError("U738", _name(batch), f"{problem}, of {self._described(shape)}")
         return graph

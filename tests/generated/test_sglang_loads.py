@@ -22,6 +22,7 @@ from support.sglang_reference import (
 )
 from ullage_generated.sglang import (
     Config,
+    DecodeGraphTargetRunner,
     EagerDraftBatch,
     EagerDraftRunner,
     EagerTargetBatch,
@@ -48,6 +49,7 @@ SEEDS: tuple[dict[str, object], ...] = (
     {"enable_mixed_chunk": True, "chunked_prefill_size": 9},
     {"speculative_algorithm": "dflash"},
     {"enable_pdmux": True},
+    {"attention_takes_shares": True, "tp_size": 3},
 )
 """What makes modes occur that few of the configurations would have by chance."""
 
@@ -220,11 +222,29 @@ def test_an_idle_rank_is_padded_and_needs_no_sources() -> None:
     assert batch.has_padding
     assert batch.positions is not None
     assert batch.positions.tolist() == [0] * 4
-    assert batch.input_ids is None
     empty = LiveBatch(mode=Mode.IDLE, input_ids=torch.empty(0, dtype=torch.int64))
-    ids = dp_runner(4).load(empty).input_ids
-    assert ids is not None
-    assert ids.shape == (4,)
+    for ids in (batch.input_ids, dp_runner(4).load(empty).input_ids):
+        assert ids is not None
+        assert ids.shape == (4,)
+
+
+def test_a_rank_without_work_leaves_no_row_of_an_earlier_batch_where_a_graph_reads() -> None:
+    config = Config.of(
+        enable_dp_attention=True,
+        tp_size=2,
+        attn_dp_size=2,
+        max_running_requests=6,
+        enable_decode_graph=True,
+        capture_requests=(2, 4),
+    )
+    runner = DecodeGraphTargetRunner(config, Alone(2, 4, 4), device="cpu")
+    decode = runner.load(decode_batch(3))
+    assert decode.out_cache_loc is not None
+    assert decode.out_cache_loc.tolist() == [21, 22, 23, 0]
+    idle = runner.load(LiveBatch(mode=Mode.IDLE))
+    assert idle.out_cache_loc is not None
+    assert idle.out_cache_loc.tolist() == [0] * 4
+    assert idle.out_cache_loc.data_ptr() == decode.out_cache_loc.data_ptr()
 
 
 def test_an_idle_rank_whose_peers_extend_carries_one_dummy_request() -> None:

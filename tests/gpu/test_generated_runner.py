@@ -79,9 +79,10 @@ def test_batches_of_the_host_are_loaded_as_those_of_the_device(runner: EagerTarg
             assert torch.equal(one.storage, two.storage), f"{requests} requests"
 
 
-def test_a_block_is_not_packed_again_while_the_device_is_behind(runner: EagerTargetRunner) -> None:
-    """The stream is held up, so that each load is queued behind the last one."""
-    lives = [on_host(decode_of(16, seed)) for seed in range(12)]
+def test_a_ring_is_not_packed_again_while_the_device_is_behind(runner: EagerTargetRunner) -> None:
+    """The stream is held up, so that each load is queued behind the last one: more than its ring
+    has room for."""
+    lives = [on_host(decode_of(48, seed)) for seed in range(300)]
     loaded = []
     runner.load(lives[0])
     torch.cuda.synchronize()
@@ -102,9 +103,14 @@ def test_one_batch_may_lie_here_and_there(runner: EagerTargetRunner) -> None:
     assert torch.equal(batch.input_ids, live.input_ids)
 
 
-def test_batches_of_the_host_go_to_whichever_stream_is_current(runner: EagerTargetRunner) -> None:
-    lives = [on_host(decode_of(16, seed)) for seed in range(8)]
-    streams = torch.cuda.Stream(), torch.cuda.Stream()
+@pytest.mark.parametrize("made_by", ["torch", "others"])
+def test_batches_of_the_host_go_to_whichever_stream_is_current(
+    runner: EagerTargetRunner, made_by: str
+) -> None:
+    lives = [on_host(decode_of(16, seed)) for seed in range(24)]
+    streams = [torch.cuda.Stream(), torch.cuda.Stream()]
+    if made_by == "others":
+        streams = [torch.cuda.ExternalStream(each.cuda_stream) for each in streams]
     loaded = []
     torch.cuda.synchronize()
     for turn, live in enumerate(lives):

@@ -18,7 +18,7 @@ from ullage_runtime.arena_regions import Regions, RunnerLayout
 from ullage_runtime.debug import DebugOptions
 from ullage_runtime.loader import SlotLoad
 from ullage_runtime.native.build import build_host_library
-from ullage_runtime.native.library import opened
+from ullage_runtime.native.library import is_lasting_stream, opened
 from ullage_runtime.native.writer import LibraryWriter, writer_for
 
 GENERATED = Path(__file__).parents[2] / "generated" / "ullage_generated" / "sglang" / "kernels"
@@ -37,6 +37,18 @@ def kernel() -> Kernel:
 def require_same(actual: Loaded, expected: Loaded) -> None:
     expected.load_by_torch()
     assert torch.equal(actual.arena.storage, expected.arena.storage)
+
+
+def test_streams_that_torch_made_last_and_those_of_others_may_not() -> None:
+    own = torch.cuda.Stream()
+    of_others = torch.cuda.ExternalStream(own.cuda_stream)
+    for stream, is_lasting in (
+        (torch.cuda.default_stream(), True),
+        (own, True),
+        (of_others, False),
+    ):
+        with torch.cuda.stream(stream):
+            assert is_lasting_stream(stream.device_index, stream.cuda_stream) is is_lasting
 
 
 def test_a_load_on_another_stream_waits_for_what_that_stream_does(kernel: Kernel) -> None:

@@ -284,11 +284,14 @@ def test_a_source_that_was_absent_at_capture_is_refused(
         runner.execute(live, engine)
 
 
-def test_a_slot_that_the_mode_does_not_load_is_left_as_it_is(
+def test_what_was_captured_and_is_lacking_is_refused_for_it_holds_rows_of_an_earlier_batch(
     runner: DecodeGraphTargetRunner, engine: DecodeEngine
 ) -> None:
-    batch = runner.load(live_batch(Mode.DECODE, 4, CPU))
-    engine.graphs.replay(replace(batch, seq_lens_cpu=None))
+    live = replace(live_batch(Mode.DECODE, 4, CPU), out_cache_loc=None)
+    lacking = "out_cache_loc is not in the batch, but was when its graph was captured"
+    with pytest.raises(GraphError, match=lacking) as caught:
+        runner.execute(live, engine)
+    assert caught.value.code == "U738"
 
 
 # Debug mode.

@@ -83,9 +83,14 @@ class Kernel:
         return LibraryWriter(self.open, loaded.regions)
 
 
-def opened_emulated(source: Path) -> Open:
-    """A kernel, compiled for host memory."""
-    return opened(_emulated(source))
+def _is_lasting(device: int, stream: int) -> bool:
+    """As torch numbers streams: those of others are even."""
+    return stream == 0 or stream % 2 == 1
+
+
+def opened_emulated(source: Path, is_lasting: Callable[[int, int], bool] = _is_lasting) -> Open:
+    """A kernel, compiled for host memory. `is_lasting`: see `opened`."""
+    return opened(_emulated(source), is_lasting)
 
 
 def _emulated(source: Path) -> Path:
@@ -99,6 +104,10 @@ class EmulatedDevice:
         self._library = ctypes.CDLL(str(_emulated(FEW_DTYPES)))
         self._library.emulated_count.restype = ctypes.c_int64
         self._count: Callable[[int], int] = self._library.emulated_count
+        self._library.emulated_fail.argtypes = [ctypes.c_int64, ctypes.c_bool, ctypes.c_bool]
+        self._library.emulated_capture.argtypes = [ctypes.c_bool, ctypes.c_void_p]
+        for told in (self._library.emulated_use, self._library.emulated_destroy):
+            told.argtypes = [ctypes.c_void_p]
 
     @contextmanager
     def held_up(self) -> Iterator[None]:
@@ -110,22 +119,47 @@ class EmulatedDevice:
             self._library.emulated_hold(False)
 
     @contextmanager
-    def capturing(self) -> Iterator[None]:
-        """A graph records what its stream is told."""
-        self._library.emulated_capture(True)
+    def capturing(self, stream: int = 0) -> Iterator[None]:
+        """A graph records what this stream is told."""
+        self._library.emulated_capture(True, stream)
         try:
             yield
         finally:
-            self._library.emulated_capture(False)
+            self._library.emulated_capture(False, 0)
 
     @contextmanager
-    def failing(self, *, launches: bool = False, allocations: bool = False) -> Iterator[None]:
-        """It refuses some of what it is asked for."""
-        self._library.emulated_fail(launches, allocations)
+    def failing(
+        self, *, launches_after: int = -1, allocations: bool = False, records: bool = False
+    ) -> Iterator[None]:
+        """It refuses some of what it is asked for: launches after so many that it does not."""
+        self._library.emulated_fail(launches_after, allocations, records)
         try:
             yield
         finally:
-            self._library.emulated_fail(False, False)
+            self._library.emulated_fail(-1, False, False)
+
+    @contextmanager
+    def meanwhile(self, others: Callable[[], None]) -> Iterator[None]:
+        """What others do while somebody waits for an event: once."""
+        called = ctypes.CFUNCTYPE(None)(others)
+        self._library.emulated_meanwhile(called)
+        try:
+            yield
+        finally:
+            self._library.emulated_meanwhile(None)
+
+    @contextmanager
+    def on(self, stream: int) -> Iterator[None]:
+        """Loads go to this stream: one of torch's own if it is odd, one of others if it is even."""
+        self._library.emulated_use(stream)
+        try:
+            yield
+        finally:
+            self._library.emulated_use(0)
+
+    def destroy(self, stream: int) -> None:
+        """What it was told is done all the same; a new one may have its handle."""
+        self._library.emulated_destroy(stream)
 
     @property
     def events(self) -> int:
@@ -156,3 +190,8 @@ class EmulatedDevice:
     def launched(self) -> int:
         """Kernels."""
         return self._count(5)
+
+    @property
+    def asked(self) -> int:
+        """How often somebody asked whether an event was reached."""
+        return self._count(6)

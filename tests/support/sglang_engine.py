@@ -145,6 +145,8 @@ def brought(collective: str, tokens: int, requests: int | None = None) -> tuple[
     """What another rank brings to an exchange, as many requests as tokens if none are given."""
     if collective == "mlp_sync_tokens":
         return int(tokens == 0), tokens
+    if collective == "mlp_sync_counts":
+        return (tokens,)
     rows = tokens if requests is None else requests
     return tokens, rows, rows
 
@@ -161,3 +163,6 @@ class Peers(SingleRank):
     def gather(self, *values: int, collective: str = "") -> Gathered:
         self.entered.append(collective)
         return values, brought(collective, self.tokens)
+
+    def sum_of(self, *values: int, collective: str = "") -> tuple[int, ...]:
+        return tuple(map(sum, zip(*self.gather(*values, collective=collective), strict=True)))

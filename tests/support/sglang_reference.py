@@ -19,6 +19,12 @@ EXTEND_SLOTS = ("extend_seq_lens", "extend_prefix_lens", "extend_start_loc")
 OPTIONAL = {"input_ids", "out_cache_loc", "mrope_positions", "seq_lens_cpu", "extend_start_loc"}
 DTYPES: Mapping[str, torch.dtype] = dict.fromkeys(EXTEND_SLOTS, torch.int32)
 IDLE_DRAFTS = (Mode.IDLE_IN_DRAFT, Mode.IDLE_IN_CATCH_UP, Mode.IDLE_IN_FROZEN_DRAFT)
+IDLE = (
+    Mode.IDLE,
+    Mode.IDLE_BESIDE_EXTEND,
+    Mode.IDLE_IN_COORDINATED_EXTEND,
+    *IDLE_DRAFTS,
+)
 ADAPTIVE = (Mode.ADAPTIVE_VERIFY, Mode.ADAPTIVE_DRAFT_EXTEND)
 FIXED_WIDTH = {
     Mode.DECODE,
@@ -35,7 +41,15 @@ FIXED_WIDTH = {
 """Modes in which every request has the same number of tokens, so that rows follow from tokens."""
 
 
+COORDINATED = {
+    Mode.COORDINATED_EXTEND,
+    Mode.DECODE_IN_COORDINATED_EXTEND,
+    Mode.IDLE_IN_COORDINATED_EXTEND,
+}
+"""Modes of rounds in which ranks keep their counts."""
+
 OTHERS = {
+    *COORDINATED,
     Mode.DECODE_BESIDE_EXTEND,
     Mode.EXTEND,
     Mode.IDLE_BESIDE_EXTEND,
@@ -82,12 +96,12 @@ def width(config: Config, live: LiveBatch) -> int:
 def live_rows(config: Config, live: LiveBatch) -> tuple[int, int]:
     """Requests and tokens that the tensors bring."""
     mode = live.mode
-    if mode in (Mode.IDLE, Mode.IDLE_BESIDE_EXTEND, *IDLE_DRAFTS):
+    if mode in IDLE:
         return 0, 0
     if mode is Mode.MIXED:
         requests = live.running_requests + live.prefill_requests
         return requests, live.running_requests + live.prefill_tokens
-    if mode in (Mode.EXTEND, Mode.SPLIT_PREFILL):
+    if mode in (Mode.EXTEND, Mode.SPLIT_PREFILL, Mode.COORDINATED_EXTEND):
         tensor = live.input_ids if live.input_ids is not None else live.input_embeds
         assert tensor is not None
         return live.batch_size, tensor.shape[0]
@@ -117,6 +131,8 @@ def pads_alike(config: Config, live: LiveBatch, counts: list[int]) -> bool:
     """Whether all ranks compute the tokens of the largest, given the counts of all."""
     if config.elastic_world_expanded:
         return False  # ranks that have joined want the counts as they are
+    if live.mode in COORDINATED:
+        return False
     forced = config.moe_a2a_backend == MoeA2aBackend.DEEPEP_V2 and config.deepep_v2_pads_alike
     if config.moe_a2a_backend == MoeA2aBackend.PPLX or forced:
         return True
@@ -138,6 +154,9 @@ def expected_rows(config: Config, live: LiveBatch, peers: int = 0) -> Expected:
             padded_tokens = max(counts)
         if live.mode in FIXED_WIDTH:
             padded_requests = padded_tokens // width(config, live)
+    shares = config.attention_takes_shares and not config.require_mlp_sync
+    if shares and live.mode in (Mode.EXTEND, Mode.MIXED, Mode.SPLIT_PREFILL):
+        padded_tokens += -padded_tokens % config.tp_size
     if live.mode is Mode.IDLE_BESIDE_EXTEND:
         padded_requests = int(padded_tokens > 0)
     return Expected(requests, tokens, padded_requests, padded_tokens)
@@ -177,7 +196,7 @@ def loaded_slots(mode: Mode) -> tuple[str, ...]:
 def expected_slot(slot: str, live: LiveBatch, config: Config, expected: Expected) -> Tensor | None:
     """The contents of a slot, row by row; -1 where any value will do."""
     source: Tensor | None = getattr(live, slot)
-    if source is None and slot in OPTIONAL:
+    if source is None and slot in OPTIONAL and live.mode not in IDLE:
         return None
     by_token = slot in TOKEN_SLOTS
     rows = expected.tokens if by_token else expected.requests

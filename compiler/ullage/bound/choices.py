@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from ullage.bound.steps import Step
 from ullage.bound.unrounding import UnroundingRules, of_every
+from ullage.expr.conditions import with_choice_made
 from ullage.expr.simplify import fold
 from ullage.expr.tree import (
     Boolean,
@@ -20,7 +21,6 @@ from ullage.expr.tree import (
     Expr,
     children,
     negation,
-    rebuild,
 )
 
 MOST_CONDITIONS = 4
@@ -137,15 +137,3 @@ def conditions_of(node: Expr) -> Iterator[Expr]:
     if not isinstance(node, Comprehension):
         for part in children(node):
             yield from conditions_of(part)
-
-
-def with_choice_made(node: Expr, condition: Expr, holds: bool) -> Expr:
-    """The expression where a condition holds, or does not."""
-    if isinstance(node, Conditional) and node.condition == condition:
-        return with_choice_made(node.then if holds else node.otherwise, condition, holds)
-    if isinstance(node, Comprehension):
-        return node
-    parts = children(node)
-    if not parts:
-        return node
-    return rebuild(node, tuple(with_choice_made(part, condition, holds) for part in parts))

@@ -21,6 +21,7 @@ from ullage.bound.ranks import (
 )
 from ullage.bound.relations import bounds_each
 from ullage.bound.sums import Totals
+from ullage.expr.conditions import where_holds
 from ullage.expr.simplify import fold
 from ullage.expr.spell import spell
 from ullage.expr.tree import (
@@ -225,9 +226,9 @@ class Composer:
             if turn == until:
                 break
             turns[group] = turn[1] + 1
-            across = AcrossRanks(self, step, mode, turn, origin)
-            assigned = across.assigned(self.seen_by(entry, named, axes))
-            applies = self.rewrite(step.when)
+            across, applies = AcrossRanks(self, step, mode, turn, origin), self.rewrite(step.when)
+            before = {name: where_holds(old, applies) for name, old in axes.items()}
+            assigned = across.assigned(self.seen_by(entry, named, before))
             axes = {
                 name: fold(Conditional(applies, assigned[name], old)) if name in assigned else old
                 for name, old in axes.items()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from ullage.bound.canonical import canonical, distribute
 from ullage.bound.capacities import Elimination
-from ullage.bound.choices import conditions_of, with_choice_made
+from ullage.bound.choices import conditions_of
 from ullage.bound.loosen import loosened
 from ullage.bound.problem import Live, ModeProblem
 from ullage.bound.relations import (
@@ -26,6 +26,7 @@ from ullage.bound.relations import (
 )
 from ullage.bound.search import Oracle, Search
 from ullage.bound.steps import Step
+from ullage.expr.conditions import with_choice_made
 from ullage.expr.simplify import fold
 from ullage.expr.tree import (
     Call,

@@ -13,6 +13,8 @@ from ullage.emit.padding import FunctionView, fit_function, live_function, pad_f
 from ullage.emit.scope import scope_of
 from ullage.emit.slot_loads import SlotLoad, SlotWriter
 from ullage.emit.text import comment, docstring, literal
+from ullage.expr.simplify import fold
+from ullage.expr.tree import Integer
 from ullage.spec.model import Mode
 
 
@@ -108,15 +110,15 @@ class Loading:
 
     @cached_property
     def groups(self) -> tuple[GroupView, ...]:
-        """Modes by what they load."""
+        """Modes by what they load, and whether they have any rows."""
         grouped: dict[tuple[object, ...], list[Mode]] = {}
         for mode, _ in self.runner.modes:
-            key = tuple(
+            loads = (
                 (slot.name, slot.tails[mode.name].fill)
                 for slot in self.runner.slots
                 if mode.name in slot.tails
             )
-            grouped.setdefault(key, []).append(mode)
+            grouped.setdefault((_has_rows(mode), *loads), []).append(mode)
         return tuple(self._group(modes) for modes in grouped.values())
 
     def _group(self, modes: list[Mode]) -> GroupView:
@@ -130,6 +132,7 @@ class Loading:
                 slot,
                 slot.tails[first],
                 slot.name in known,
+                _has_rows(modes[0]),
             ).load()
             for slot in loaded
         )
@@ -152,6 +155,11 @@ class Loading:
             return frozenset()
         shared = [shared_slots(each) for each in engine.chains[worker] if each.mode in modes]
         return frozenset.intersection(*shared)
+
+
+def _has_rows(mode: Mode) -> bool:
+    """Whether a batch of the mode may have rows; a rank without work has none."""
+    return any(fold(extent) != Integer(0) for _, extent in mode.axes)
 
 
 def group_name(modes: list[Mode], runner: RunnerModel) -> str:

@@ -36,13 +36,15 @@ class SlotLoad:
 class SlotWriter:
     """Writes how one slot is checked and loaded in one group of modes.
 
-    `known`: whether `select` may have checked its source.
+    `known`: whether `select` may have checked its source. `has_rows`: whether a batch of the modes
+    may have rows; one that has none cannot lack a source, and padding is read all the same.
     """
 
     runner: RunnerModel
     slot: PlannedSlot
     tail: Tail
     known: bool
+    has_rows: bool
 
     def load(self) -> SlotLoad:
         if self.slot.elements is not None:
@@ -130,7 +132,7 @@ class SlotWriter:
         recorded = f", source={literal(self._live)}"
         if self._moving and self.tail.fill is not None:
             recorded += f", fill={self._fill(self.tail.fill)}"
-        if self.slot.optional:
+        if self.slot.optional and self.has_rows:
             recorded += ", optional=True"
         check = SourceCheck(self.runner, self.slot, known=self.known)
         return self._loaded(recorded, check=check, verify=tuple(self._verify()))

@@ -85,11 +85,10 @@ class Intervals:
                 return _hull(self.of(first), self.of(end))
             case ListOf(elements=elements) if elements:
                 return _hull(*map(self.of, elements))
-            case Comprehension(element=Name(name=name), variable=variable, source=source) if (
-                name == variable
-            ):
-                return self.of(source)
-            case ListOf() | Comprehension() | Over():
+            case Comprehension():
+                drawn = self.of(node.source)
+                return self.knowing({node.variable: drawn}).of(node.element)
+            case ListOf() | Over():
                 return ANY
 
     def at_most(self, low: Expr, high: Expr) -> bool:

@@ -19,6 +19,7 @@ import z3
 
 from ullage.bound.assumptions import Assumptions
 from ullage.bound.problem import Domain
+from ullage.expr.conditions import clauses
 from ullage.expr.environment import Environment
 from ullage.expr.tree import (
     FALSE,
@@ -82,6 +83,7 @@ class Solver:
             [v.name for v in domain.variables if v.type == "bool"]
             + [d.name for d in domain.definitions if d.kind == "bool"]
         )
+        self._facts = [part for each in domain.constraints for part in clauses(each.that)]
         self.lower_bounds: dict[str, int] = {}
         self._decided: dict[tuple[Expr, frozenset[Expr], Level], Verdict] = {}
         self._proved: dict[Expr, list[frozenset[Expr]]] = {}
@@ -314,13 +316,12 @@ class Solver:
         """What `level` takes in of what holds of every legal configuration with these names."""
         if level == "opaque":
             return []
-        constraints = [constraint.that for constraint in self.domain.constraints]
         known = self.closure(names)
         if level == "related":
-            return [each for each in constraints if free_names(each) <= known]
+            return [each for each in self._facts if free_names(each) <= known]
         chosen: list[Expr] = []
         while True:
-            more = [each for each in constraints if each not in chosen and free_names(each) & known]
+            more = [each for each in self._facts if each not in chosen and free_names(each) & known]
             if not more:
                 return chosen
             chosen.extend(more)

@@ -58,6 +58,9 @@ class Mode(Enum):
     """A graph is captured with each number of tokens, as one request unless it holds the
     attention.
     """
+    # specs/sglang/modes/coordinated_extend.yaml:1
+    COORDINATED_EXTEND = "coordinated_extend"
+    """Prompts in a round that the scheduler coordinates for speculation."""
     # specs/sglang/modes/decode.yaml:1
     DECODE = "decode"
     """One token for each running request."""
@@ -65,6 +68,11 @@ class Mode(Enum):
     DECODE_BESIDE_EXTEND = "decode_beside_extend"
     """Decode rows run as one-token extends, because another rank extends in this round; where
     all ranks agree that they can, they replay a prefill graph together.
+    """
+    # specs/sglang/modes/decode_in_coordinated_extend.yaml:1
+    DECODE_IN_COORDINATED_EXTEND = "decode_in_coordinated_extend"
+    """Decode rows run as one-token extends in a round that the scheduler coordinates for
+    speculation.
     """
     # specs/sglang/modes/dflash_block.yaml:1
     DFLASH_BLOCK = "dflash_block"
@@ -95,10 +103,15 @@ class Mode(Enum):
     """No work on this rank while others decode; padded to their row count."""
     # specs/sglang/modes/idle_beside_extend.yaml:1
     IDLE_BESIDE_EXTEND = "idle_beside_extend"
-    """No work on this rank while others extend; one dummy request takes all padded tokens."""
+    """No work on this rank while others extend, in a prefill graph or not; one dummy request
+    takes all padded tokens.
+    """
     # specs/sglang/modes/idle_in_catch_up.yaml:1
     IDLE_IN_CATCH_UP = "idle_in_catch_up"
     """No work on this rank while draft models of others catch up; padded to their rows."""
+    # specs/sglang/modes/idle_in_coordinated_extend.yaml:1
+    IDLE_IN_COORDINATED_EXTEND = "idle_in_coordinated_extend"
+    """No work on this rank in a round that the scheduler coordinates for speculation."""
     # specs/sglang/modes/idle_in_draft.yaml:1
     IDLE_IN_DRAFT = "idle_in_draft"
     """No work on this rank while others draft; padded to their rows."""
@@ -139,8 +152,10 @@ _CATEGORIES: Final[Mapping[Mode, str]] = {
     Mode.CAPTURE_FROZEN: "capture",
     Mode.CAPTURE_MULTI_LAYER: "capture",
     Mode.CAPTURE_PREFILL: "capture",
+    Mode.COORDINATED_EXTEND: "extend",
     Mode.DECODE: "decode",
     Mode.DECODE_BESIDE_EXTEND: "extend",
+    Mode.DECODE_IN_COORDINATED_EXTEND: "extend",
     Mode.DFLASH_BLOCK: "draft",
     Mode.DFLASH_DRAFT: "target_verify",
     Mode.DLLM_EXTEND: "extend",
@@ -152,6 +167,7 @@ _CATEGORIES: Final[Mapping[Mode, str]] = {
     Mode.IDLE: "idle",
     Mode.IDLE_BESIDE_EXTEND: "idle",
     Mode.IDLE_IN_CATCH_UP: "idle",
+    Mode.IDLE_IN_COORDINATED_EXTEND: "idle",
     Mode.IDLE_IN_DRAFT: "idle",
     Mode.IDLE_IN_FROZEN_DRAFT: "idle",
     Mode.MIXED: "extend",
@@ -169,8 +185,10 @@ _FAMILIES: Final[Mapping[Mode, tuple[str, ...]]] = {
     Mode.CAPTURE_FROZEN: ("capturing", "frozen_drafting"),
     Mode.CAPTURE_MULTI_LAYER: ("capturing", "catching_up"),
     Mode.CAPTURE_PREFILL: ("capturing", "prefilling"),
+    Mode.COORDINATED_EXTEND: ("extending", "lengthening"),
     Mode.DECODE: ("decoding", "replaying"),
     Mode.DECODE_BESIDE_EXTEND: ("extending", "lengthening", "prefilling"),
+    Mode.DECODE_IN_COORDINATED_EXTEND: ("extending", "lengthening"),
     Mode.DFLASH_BLOCK: ("laying_out",),
     Mode.DFLASH_DRAFT: ("extending", "lengthening", "block_drafting"),
     Mode.DLLM_EXTEND: ("extending", "lengthening", "replaying"),
@@ -180,8 +198,9 @@ _FAMILIES: Final[Mapping[Mode, tuple[str, ...]]] = {
     Mode.EXTEND_IN_TWO: ("extending", "lengthening"),
     Mode.FROZEN_KV_DRAFT: ("decoding", "frozen_drafting"),
     Mode.IDLE: ("idling", "replaying"),
-    Mode.IDLE_BESIDE_EXTEND: ("extending", "lengthening"),
+    Mode.IDLE_BESIDE_EXTEND: ("extending", "lengthening", "prefilling"),
     Mode.IDLE_IN_CATCH_UP: ("idling", "catching_up"),
+    Mode.IDLE_IN_COORDINATED_EXTEND: ("extending", "lengthening"),
     Mode.IDLE_IN_DRAFT: ("idling", "drafting"),
     Mode.IDLE_IN_FROZEN_DRAFT: ("idling", "frozen_drafting"),
     Mode.MIXED: ("extending", "lengthening", "prefilling"),
@@ -278,17 +297,18 @@ class LiveBatch:
         the host; [requests], int32 or int64: tokens of each sequence; optional in every mode but
         ngram_draft.
     extend_seq_lens: [requests], int32 or int64: new tokens of each request; [requests], int64 or
-        int32: new tokens of each request; needed in adaptive_draft_extend, decode_beside_extend,
-        dflash_draft, dllm_extend, draft_extend, extend, extend_in_two, mixed, split_prefill;
-        optional in capture_draft_extend, capture_multi_layer, capture_prefill.
+        int32: new tokens of each request; needed in adaptive_draft_extend, coordinated_extend,
+        decode_beside_extend, decode_in_coordinated_extend, dflash_draft, dllm_extend, draft_extend,
+        extend, extend_in_two, mixed, split_prefill; optional in capture_draft_extend,
+        capture_multi_layer, capture_prefill.
     extend_prefix_lens: [requests], int32 or int64: tokens already in the pool; [requests], int64 or
-        int32: tokens already in the pool; needed in adaptive_draft_extend, decode_beside_extend,
-        dflash_draft, dllm_extend, draft_extend, extend, extend_in_two, mixed, split_prefill;
-        optional in capture_prefill.
+        int32: tokens already in the pool; needed in adaptive_draft_extend, coordinated_extend,
+        decode_beside_extend, decode_in_coordinated_extend, dflash_draft, dllm_extend, draft_extend,
+        extend, extend_in_two, mixed, split_prefill; optional in capture_prefill.
     extend_start_loc: [requests], int32 or int64: first token of each request; [requests], int64 or
-        int32: first token of each request; optional in adaptive_draft_extend, capture_multi_layer,
-        capture_prefill, decode_beside_extend, dflash_draft, dllm_extend, draft_extend, extend,
-        extend_in_two, mixed, split_prefill.
+        int32: first token of each request; optional in every mode but adaptive_verify, capture,
+        capture_block, capture_draft, capture_draft_extend, capture_frozen, decode, dflash_block,
+        eagle_draft, frozen_kv_draft, ngram_draft, target_verify.
     encoder_lens: [requests], int32 or int64: positions of the encoder for each request; optional in
         every mode but capture_block, capture_draft, capture_draft_extend, capture_frozen,
         capture_multi_layer, capture_prefill, dflash_block, ngram_draft.
@@ -436,26 +456,27 @@ class LiveBatch:
     # specs/sglang/slots.yaml:256
     extend_seq_lens: Tensor | None = None
     """[requests], int32 or int64: new tokens of each request; [requests], int64 or int32: new
-    tokens of each request; needed in adaptive_draft_extend, decode_beside_extend,
-    dflash_draft, dllm_extend, draft_extend, extend, extend_in_two, mixed, split_prefill;
-    optional in capture_draft_extend, capture_multi_layer, capture_prefill.
+    tokens of each request; needed in adaptive_draft_extend, coordinated_extend,
+    decode_beside_extend, decode_in_coordinated_extend, dflash_draft, dllm_extend,
+    draft_extend, extend, extend_in_two, mixed, split_prefill; optional in
+    capture_draft_extend, capture_multi_layer, capture_prefill.
     """
     # specs/sglang/slots.yaml:30
     # specs/sglang/slots.yaml:259
     extend_prefix_lens: Tensor | None = None
     """[requests], int32 or int64: tokens already in the pool; [requests], int64 or int32: tokens
-    already in the pool; needed in adaptive_draft_extend, decode_beside_extend, dflash_draft,
-    dllm_extend, draft_extend, extend, extend_in_two, mixed, split_prefill; optional in
-    capture_prefill.
+    already in the pool; needed in adaptive_draft_extend, coordinated_extend,
+    decode_beside_extend, decode_in_coordinated_extend, dflash_draft, dllm_extend,
+    draft_extend, extend, extend_in_two, mixed, split_prefill; optional in capture_prefill.
     """
     # specs/sglang/slots.yaml:33
     # specs/sglang/slots.yaml:172
     # specs/sglang/slots.yaml:262
     extend_start_loc: Tensor | None = None
     """[requests], int32 or int64: first token of each request; [requests], int64 or int32: first
-    token of each request; optional in adaptive_draft_extend, capture_multi_layer,
-    capture_prefill, decode_beside_extend, dflash_draft, dllm_extend, draft_extend, extend,
-    extend_in_two, mixed, split_prefill.
+    token of each request; optional in every mode but adaptive_verify, capture, capture_block,
+    capture_draft, capture_draft_extend, capture_frozen, decode, dflash_block, eagle_draft,
+    frozen_kv_draft, ngram_draft, target_verify.
     """
     # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None = None
@@ -631,7 +652,7 @@ class LiveBatch:
     """[requests], int32 or int64: after how many tokens the state is kept; optional in
     capture_prefill, decode_beside_extend, extend, mixed.
     """
-    # specs/sglang/engine.yaml:121
+    # specs/sglang/engine.yaml:124
     adaptive_draft_tokens: int | None = None
     """Draft tokens of each request in the round; None for the configured value."""
 
@@ -1924,18 +1945,21 @@ class EagerTargetBatch(LoadedBatch):
     """[requests], int64 on the host: the same on the host."""
     # specs/sglang/slots.yaml:27
     extend_seq_lens: Tensor | None = None
-    """[requests], int32: new tokens of each request; loaded in decode_beside_extend,
-    dllm_extend, extend, extend_in_two, idle_beside_extend, mixed, split_prefill.
+    """[requests], int32: new tokens of each request; loaded in coordinated_extend,
+    decode_beside_extend, decode_in_coordinated_extend, dllm_extend, extend, extend_in_two,
+    idle_beside_extend, idle_in_coordinated_extend, mixed, split_prefill.
     """
     # specs/sglang/slots.yaml:30
     extend_prefix_lens: Tensor | None = None
-    """[requests], int32: tokens already in the pool; loaded in decode_beside_extend,
-    dllm_extend, extend, extend_in_two, idle_beside_extend, mixed, split_prefill.
+    """[requests], int32: tokens already in the pool; loaded in coordinated_extend,
+    decode_beside_extend, decode_in_coordinated_extend, dllm_extend, extend, extend_in_two,
+    idle_beside_extend, idle_in_coordinated_extend, mixed, split_prefill.
     """
     # specs/sglang/slots.yaml:33
     extend_start_loc: Tensor | None = None
-    """[requests], int32: first token of each request; loaded in decode_beside_extend,
-    dllm_extend, extend, extend_in_two, idle_beside_extend, mixed, split_prefill.
+    """[requests], int32: first token of each request; loaded in coordinated_extend,
+    decode_beside_extend, decode_in_coordinated_extend, dllm_extend, extend, extend_in_two,
+    idle_beside_extend, idle_in_coordinated_extend, mixed, split_prefill.
     """
     # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None = None
@@ -2060,17 +2084,20 @@ class EagerDraftBatch(LoadedBatch):
     # specs/sglang/slots.yaml:27
     extend_seq_lens: Tensor | None = None
     """[requests], int32: new tokens of each request; loaded in adaptive_draft_extend,
-    dflash_draft, draft_extend, extend, idle_beside_extend.
+    coordinated_extend, decode_in_coordinated_extend, dflash_draft, draft_extend, extend,
+    idle_beside_extend, idle_in_coordinated_extend.
     """
     # specs/sglang/slots.yaml:30
     extend_prefix_lens: Tensor | None = None
     """[requests], int32: tokens already in the pool; loaded in adaptive_draft_extend,
-    dflash_draft, draft_extend, extend, idle_beside_extend.
+    coordinated_extend, decode_in_coordinated_extend, dflash_draft, draft_extend, extend,
+    idle_beside_extend, idle_in_coordinated_extend.
     """
     # specs/sglang/slots.yaml:33
     extend_start_loc: Tensor | None = None
     """[requests], int32: first token of each request; loaded in adaptive_draft_extend,
-    dflash_draft, draft_extend, extend, idle_beside_extend.
+    coordinated_extend, decode_in_coordinated_extend, dflash_draft, draft_extend, extend,
+    idle_beside_extend, idle_in_coordinated_extend.
     """
     # specs/sglang/slots.yaml:36
     encoder_lens: Tensor | None = None

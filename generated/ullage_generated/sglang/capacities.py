@@ -573,6 +573,7 @@ class EagerTargetCapacities:
     require_mlp_sync else max_running_requests * dllm_block_size) if dllm else
     align_up(align_up(max_running_requests * speculative_num_draft_tokens, attn_tp_size), cp_align)
     if require_mlp_sync else max_running_requests * speculative_num_draft_tokens, 0 if dllm else
+    align_up(prefill_limit_target, tp_size) if attention_takes_shares and not require_mlp_sync else
     align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if require_mlp_sync else
     prefill_limit_target).
 
@@ -589,14 +590,17 @@ class EagerTargetCapacities:
     """
     # specs/sglang/slots.yaml:27
     extend_seq_lens_0: int
-    """Bound by decode_beside_extend, dllm_extend, extend; proved: sound and tight.
+    """Bound by decode_beside_extend, decode_in_coordinated_extend, dllm_extend, extend; proved:
+    sound and tight.
 
-    Formula: max(max_running_requests if not speculative and not dllm and require_mlp_sync else
-    (align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size), cp_align) //
-    dllm_block_size if require_mlp_sync else max_running_requests) if dllm else 0, 0 if dllm else
-    min(max_running_requests, prefill_limit_target)).
+    Formula: max(max_running_requests if not speculative and not dllm and require_mlp_sync or
+    speculative and require_mlp_sync else (align_up(align_up(max_running_requests * dllm_block_size,
+    attn_tp_size), cp_align) // dllm_block_size if require_mlp_sync else max_running_requests) if
+    dllm else 0, 0 if dllm else min(max_running_requests, prefill_limit_target)).
 
     Attained in decode_beside_extend by requests = max_running_requests.
+
+    Attained in decode_in_coordinated_extend by requests = max_running_requests.
 
     Attained in dllm_extend by requests = max_running_requests.
 
@@ -675,6 +679,8 @@ class EagerTargetCapacities:
             # extend, specs/sglang/modes/extend.yaml:1
             0
             if config.dllm
+            else align_up(config.prefill_limit_target, config.tp_size)
+            if config.attention_takes_shares and not config.require_mlp_sync
             else align_up(
                 align_up(config.prefill_limit_target, config.attn_tp_size), config.cp_align
             )
@@ -683,7 +689,8 @@ class EagerTargetCapacities:
         )
         extend_seq_lens_0 = max(
             config.max_running_requests
-            if not config.speculative and not config.dllm and config.require_mlp_sync
+            if (not config.speculative and not config.dllm and config.require_mlp_sync)
+            or (config.speculative and config.require_mlp_sync)
             else (
                 align_up(
                     align_up(
@@ -740,14 +747,15 @@ class EagerDraftCapacities:
     frozen_kv_draft; proved: sound and tight.
 
     Formula: max(max_running_requests * max(speculative_adaptive_candidates) if adaptive else
+    max_running_requests * speculative_num_draft_tokens if speculative_algorithm == dflash else
     (align_up(align_up(max_running_requests * draft_extend_width, attn_tp_size), cp_align) if
     require_mlp_sync else max_running_requests * draft_extend_width) if speculative_algorithm ==
-    eagle and not adaptive else 0, max_running_requests * speculative_num_draft_tokens if
-    speculative_algorithm == dflash else align_up(align_up(max_running_requests *
-    speculative_eagle_topk, attn_tp_size), cp_align) if require_mlp_sync else max_running_requests *
-    speculative_eagle_topk, (align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) if
-    require_mlp_sync else prefill_limit_draft) if not dllm and speculative_algorithm == eagle else
-    0).
+    eagle and not adaptive else 0, (align_up(align_up(max_running_requests * speculative_eagle_topk,
+    attn_tp_size), cp_align) if require_mlp_sync else max_running_requests * speculative_eagle_topk)
+    if speculative_algorithm == eagle or speculative_algorithm == frozen_kv_mtp else 0,
+    (align_up(prefill_limit_draft, tp_size) if attention_takes_shares and not require_mlp_sync else
+    align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) if require_mlp_sync else
+    prefill_limit_draft) if not dllm and speculative_algorithm == eagle else 0).
 
     Attained in adaptive_draft_extend by adaptive_draft_tokens@serving =
     max(speculative_adaptive_candidates), requests = max_running_requests.
@@ -845,6 +853,8 @@ class EagerDraftCapacities:
         tokens = max(
             config.max_running_requests * max(present(config.speculative_adaptive_candidates))
             if config.adaptive
+            else config.max_running_requests * present(config.speculative_num_draft_tokens)
+            if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH
             else (
                 align_up(
                     align_up(
@@ -858,20 +868,27 @@ class EagerDraftCapacities:
             )
             if config.speculative_algorithm == SpeculativeAlgorithm.EAGLE and not config.adaptive
             else 0,
-            config.max_running_requests * present(config.speculative_num_draft_tokens)
-            if config.speculative_algorithm == SpeculativeAlgorithm.DFLASH
-            else align_up(
-                align_up(
-                    config.max_running_requests * present(config.speculative_eagle_topk),
-                    config.attn_tp_size,
-                ),
-                config.cp_align,
-            )
-            if config.require_mlp_sync
-            else config.max_running_requests * present(config.speculative_eagle_topk),
-            # extend, specs/sglang/modes/extend.yaml:1
             (
                 align_up(
+                    align_up(
+                        config.max_running_requests * present(config.speculative_eagle_topk),
+                        config.attn_tp_size,
+                    ),
+                    config.cp_align,
+                )
+                if config.require_mlp_sync
+                else config.max_running_requests * present(config.speculative_eagle_topk)
+            )
+            if (
+                config.speculative_algorithm
+                in (SpeculativeAlgorithm.EAGLE, SpeculativeAlgorithm.FROZEN_KV_MTP)
+            )
+            else 0,
+            # extend, specs/sglang/modes/extend.yaml:1
+            (
+                align_up(present(config.prefill_limit_draft), config.tp_size)
+                if config.attention_takes_shares and not config.require_mlp_sync
+                else align_up(
                     align_up(present(config.prefill_limit_draft), config.attn_tp_size),
                     config.cp_align,
                 )
@@ -1076,14 +1093,13 @@ class PrefillGraphTargetCapacities:
 
     Formula: max(full_prefill_max_req if whole_prefill_graph else 1, min(max_running_requests,
     max(captured_tokens) // cp_align * cp_align // attn_tp_size * attn_tp_size if require_mlp_sync
-    else max_running_requests) if not speculative and not dllm and require_mlp_sync and not
-    whole_prefill_graph and 1 <= (max(captured_tokens) // cp_align * cp_align // attn_tp_size *
-    attn_tp_size if require_mlp_sync else max_running_requests) else 0, min(max_running_requests,
+    else max_running_requests) if not speculative and require_mlp_sync and not whole_prefill_graph
+    and 1 <= (max(captured_tokens) // cp_align * cp_align // attn_tp_size * attn_tp_size if
+    require_mlp_sync else max_running_requests) else 0, min(max_running_requests,
     prefill_limit_target, max(captured_tokens) // cp_align * cp_align // attn_tp_size * attn_tp_size
     if require_mlp_sync else prefill_limit_target, prefill_limit_target if require_mlp_sync else
-    max(captured_tokens)) if not dllm and not whole_prefill_graph and 1 <= (max(captured_tokens) //
-    cp_align * cp_align // attn_tp_size * attn_tp_size if require_mlp_sync else
-    prefill_limit_target) else 0).
+    max(captured_tokens)) if not whole_prefill_graph and 1 <= (max(captured_tokens) // cp_align *
+    cp_align // attn_tp_size * attn_tp_size if require_mlp_sync else prefill_limit_target) else 0).
 
     Attained in capture_prefill by tokens = 1.
 
@@ -1158,7 +1174,6 @@ class PrefillGraphTargetCapacities:
                 else config.max_running_requests,
             )
             if not config.speculative
-            and not config.dllm
             and config.require_mlp_sync
             and not config.whole_prefill_graph
             and (
@@ -1187,8 +1202,7 @@ class PrefillGraphTargetCapacities:
                 if config.require_mlp_sync
                 else max(present(config.captured_tokens)),
             )
-            if not config.dllm
-            and not config.whole_prefill_graph
+            if not config.whole_prefill_graph
             and (
                 max(present(config.captured_tokens))
                 // config.cp_align
@@ -1230,9 +1244,8 @@ class PrefillGraphDraftCapacities:
     Formula: max(full_prefill_max_req if whole_prefill_graph else 1, min(max_running_requests,
     prefill_limit_draft, max(captured_tokens) // cp_align * cp_align // attn_tp_size * attn_tp_size
     if require_mlp_sync else prefill_limit_draft, prefill_limit_draft if require_mlp_sync else
-    max(captured_tokens)) if not dllm and not whole_prefill_graph and 1 <= (max(captured_tokens) //
-    cp_align * cp_align // attn_tp_size * attn_tp_size if require_mlp_sync else prefill_limit_draft)
-    else 0).
+    max(captured_tokens)) if not whole_prefill_graph and 1 <= (max(captured_tokens) // cp_align *
+    cp_align // attn_tp_size * attn_tp_size if require_mlp_sync else prefill_limit_draft) else 0).
 
     Attained in capture_prefill by tokens = 1.
 
@@ -1310,8 +1323,7 @@ class PrefillGraphDraftCapacities:
                 if config.require_mlp_sync
                 else max(present(config.captured_tokens)),
             )
-            if not config.dllm
-            and not config.whole_prefill_graph
+            if not config.whole_prefill_graph
             and (
                 max(present(config.captured_tokens))
                 // config.cp_align

@@ -41,7 +41,7 @@ class MoeA2aBackend(StrEnum):
     PPLX = "pplx"
 
 
-# specs/sglang/engine.yaml:112
+# specs/sglang/engine.yaml:115
 class SpeculativeAlgorithm(StrEnum):
     """How draft tokens are proposed."""
 
@@ -52,7 +52,7 @@ class SpeculativeAlgorithm(StrEnum):
     NGRAM = "ngram"
 
 
-# specs/sglang/engine.yaml:142
+# specs/sglang/engine.yaml:145
 class DisaggregationMode(StrEnum):
     """Whether this server only computes prompts or only goes on from them."""
 
@@ -61,7 +61,7 @@ class DisaggregationMode(StrEnum):
     DECODE = "decode"
 
 
-# specs/sglang/engine.yaml:176
+# specs/sglang/engine.yaml:179
 class PrefillGraphBackend(StrEnum):
     """Whether attention stays outside of the graph, breaks it or is a part of it."""
 
@@ -70,7 +70,7 @@ class PrefillGraphBackend(StrEnum):
     FULL = "full"
 
 
-# specs/sglang/engine.yaml:233
+# specs/sglang/engine.yaml:239
 class AttentionBackend(StrEnum):
     """Whose tables are kept between load and replay."""
 
@@ -120,6 +120,8 @@ class Config:
     enable_dp_lm_head: Split the output head by request.
     deepep_v2_pads_alike: The switch of deepep_v2 that pads all ranks alike.
     idle_ranks_pad_alike: Pad all ranks alike in rounds of prompts in which one has none.
+    attention_takes_shares: Attention begins with each rank's share of the tokens of a prompt, so
+        that all have as many.
     custom_all_reduce_tokens: Most tokens of all ranks together that the custom all-reduce takes, 0
         without one; in tokens; [0, 1048576].
     disable_attn_tp_gather: Opt out of gathering attention inputs.
@@ -161,6 +163,8 @@ class Config:
     enable_prefill_graph: Replay captured graphs for prompts.
     prefill_graph_backend: Whether attention stays outside of the graph, breaks it or is a part of
         it; None unless enable_prefill_graph.
+    prefill_graph_takes_sums: Ranks need not replay the same prefill graph in a round; None unless
+        enable_prefill_graph.
     capture_max_tokens: Most tokens that prefill graphs are asked for; in tokens; [1, 1048576]; None
         unless enable_prefill_graph.
     capture_tokens: Tokens that prefill graphs are asked for; in tokens; each in [1, 1048576]; None
@@ -300,246 +304,254 @@ class Config:
     idle_ranks_pad_alike: bool
     """Pad all ranks alike in rounds of prompts in which one has none."""
     # specs/sglang/engine.yaml:96
+    attention_takes_shares: bool
+    """Attention begins with each rank's share of the tokens of a prompt, so that all have as
+    many.
+    """
+    # specs/sglang/engine.yaml:99
     custom_all_reduce_tokens: int
     """Most tokens of all ranks together that the custom all-reduce takes, 0 without one; in
     tokens; [0, 1048576].
     """
-    # specs/sglang/engine.yaml:99
+    # specs/sglang/engine.yaml:102
     disable_attn_tp_gather: bool
     """Opt out of gathering attention inputs."""
-    # specs/sglang/engine.yaml:100
+    # specs/sglang/engine.yaml:103
     elastic_world_expanded: bool
     """The elastic world has grown: ranks that have joined want real counts."""
-    # specs/sglang/engine.yaml:102
+    # specs/sglang/engine.yaml:105
     mori_receive_bound: bool
     """The receive-bound switch of mori."""
-    # specs/sglang/engine.yaml:103
+    # specs/sglang/engine.yaml:106
     attn_tp_rank: int
     """This rank among the tensor-parallel ones of attention; [0, 1023]."""
-    # specs/sglang/engine.yaml:104
+    # specs/sglang/engine.yaml:107
     latent_attention: bool
     """Keys and values are compressed (MLA), or chosen by an index (DSA)."""
-    # specs/sglang/engine.yaml:106
+    # specs/sglang/engine.yaml:109
     enable_pdmux: bool
     """Prefill and decode share the device on two streams."""
-    # specs/sglang/engine.yaml:108
+    # specs/sglang/engine.yaml:111
     enable_two_batch_overlap: bool
     """Two halves of a batch overlap computing and communicating."""
-    # specs/sglang/engine.yaml:110
+    # specs/sglang/engine.yaml:113
     hip: bool
     """The platform is ROCm."""
-    # specs/sglang/engine.yaml:112
+    # specs/sglang/engine.yaml:115
     speculative_algorithm: SpeculativeAlgorithm
     """How draft tokens are proposed."""
-    # specs/sglang/engine.yaml:115
+    # specs/sglang/engine.yaml:118
     speculative_adaptive: bool | None = None
     """Vary the length of the chain of drafts while serving; None unless speculative."""
-    # specs/sglang/engine.yaml:118
+    # specs/sglang/engine.yaml:121
     speculative_adaptive_candidates: tuple[int, ...] | None = None
     """Draft tokens to choose among: the last token, and 0, 1, 3, 5 or 7 steps of the draft; in
     tokens/requests; each in [1, 65]; None unless adaptive.
     """
-    # specs/sglang/engine.yaml:121
+    # specs/sglang/engine.yaml:124
     adaptive_draft_tokens: int | None = None
     """Draft tokens of each request in the round; in tokens/requests; [1, 65]; None unless
     adaptive.
     """
-    # specs/sglang/engine.yaml:125
+    # specs/sglang/engine.yaml:128
     speculative_num_steps: int | None = None
     """Draft steps before a verify, the most if they vary; in tokens/requests; [0, 64]; None
     unless speculative.
     """
-    # specs/sglang/engine.yaml:129
+    # specs/sglang/engine.yaml:132
     speculative_eagle_topk: int | None = None
     """Branches that a draft step keeps for each request; [1, 64]; None unless speculative."""
-    # specs/sglang/engine.yaml:132
+    # specs/sglang/engine.yaml:135
     speculative_num_draft_tokens: int | None = None
     """Tokens that one verify checks for each request, the most if they vary; in tokens/requests;
     [1, 512]; None unless speculative.
     """
-    # specs/sglang/engine.yaml:136
+    # specs/sglang/engine.yaml:139
     enable_multi_layer_eagle: bool | None = None
     """One draft layer for each step; None unless speculative."""
-    # specs/sglang/engine.yaml:138
+    # specs/sglang/engine.yaml:141
     dllm_block_size: int
     """Block of a diffusion model, 0 for an autoregressive one; in tokens/requests; [0, 1024]."""
-    # specs/sglang/engine.yaml:142
+    # specs/sglang/engine.yaml:145
     disaggregation_mode: DisaggregationMode
     """Whether this server only computes prompts or only goes on from them."""
-    # specs/sglang/engine.yaml:145
+    # specs/sglang/engine.yaml:148
     dllm_input_preparation: bool | None = None
     """Inputs of a diffusion model are prepared from its last states; None unless dllm."""
-    # specs/sglang/engine.yaml:148
+    # specs/sglang/engine.yaml:151
     request_pool_size: int
     """Rows of the request table besides the padding row; more than run where prompts come
     prebuilt; in requests; [1, 262144].
     """
-    # specs/sglang/engine.yaml:152
+    # specs/sglang/engine.yaml:155
     enable_decode_graph: bool
     """Replay captured graphs where each request has a fixed number of tokens."""
-    # specs/sglang/engine.yaml:154
+    # specs/sglang/engine.yaml:157
     disable_cuda_graph_padding: bool | None = None
     """A graph for every number of rows, so that none is padded; None unless enable_decode_graph."""
-    # specs/sglang/engine.yaml:156
+    # specs/sglang/engine.yaml:159
     capture_max_requests: int | None = None
     """Most rows that decode graphs are asked for; the default is that of a device of 80 GB; in
     requests; [1, 65536]; None unless enable_decode_graph.
     """
-    # specs/sglang/engine.yaml:159
+    # specs/sglang/engine.yaml:162
     capture_requests: tuple[int, ...] | None = None
     """Rows that decode graphs are asked for; in requests; each in [1, 65536]; None unless
     enable_decode_graph.
     """
-    # specs/sglang/engine.yaml:174
+    # specs/sglang/engine.yaml:177
     enable_prefill_graph: bool
     """Replay captured graphs for prompts."""
-    # specs/sglang/engine.yaml:176
+    # specs/sglang/engine.yaml:179
     prefill_graph_backend: PrefillGraphBackend | None = None
     """Whether attention stays outside of the graph, breaks it or is a part of it; None unless
     enable_prefill_graph.
     """
-    # specs/sglang/engine.yaml:179
+    # specs/sglang/engine.yaml:182
+    prefill_graph_takes_sums: bool | None = None
+    """Ranks need not replay the same prefill graph in a round; None unless enable_prefill_graph."""
+    # specs/sglang/engine.yaml:185
     capture_max_tokens: int | None = None
     """Most tokens that prefill graphs are asked for; in tokens; [1, 1048576]; None unless
     enable_prefill_graph.
     """
-    # specs/sglang/engine.yaml:182
+    # specs/sglang/engine.yaml:188
     capture_tokens: tuple[int, ...] | None = None
     """Tokens that prefill graphs are asked for; in tokens; each in [1, 1048576]; None unless
     enable_prefill_graph.
     """
-    # specs/sglang/engine.yaml:192
+    # specs/sglang/engine.yaml:198
     full_prefill_max_req: int | None = None
     """Requests of a prefill graph that holds the attention; in requests; [1, 65536]; None unless
     enable_prefill_graph and prefill_graph_backend == full.
     """
-    # specs/sglang/engine.yaml:197
+    # specs/sglang/engine.yaml:203
     disable_chunked_prefix_cache: bool | None = None
     """Prefixes are attended to at once and not in chunks; None unless whole_prefill_graph."""
-    # specs/sglang/engine.yaml:200
+    # specs/sglang/engine.yaml:206
     full_prefill_prefix_chunk_tokens: int | None = None
     """Tokens of all prefixes that a prefill graph attends to at once; in tokens; [1, 1048576];
     None unless whole_prefill_graph.
     """
-    # specs/sglang/engine.yaml:204
+    # specs/sglang/engine.yaml:210
     residual_streams: int
     """Residual streams that a layer mixes into one; [1, 16]."""
-    # specs/sglang/engine.yaml:206
+    # specs/sglang/engine.yaml:212
     is_multimodal: bool
     """The model takes images and the like."""
-    # specs/sglang/engine.yaml:207
+    # specs/sglang/engine.yaml:213
     disable_radix_cache: bool
     """Prefixes are not reused."""
-    # specs/sglang/engine.yaml:208
+    # specs/sglang/engine.yaml:214
     draft_input_size: int | None = None
     """Width of the hidden states that the draft model takes from the target; [1, 1048576]; None
     unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:212
+    # specs/sglang/engine.yaml:218
     mamba_conv_length: int | None = None
     """Shortest convolution state of a draft of several layers, 0 if it has none; in
     tokens/requests; [0, 64]; None unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:215
+    # specs/sglang/engine.yaml:221
     draft_hidden_size: int | None = None
     """Width of the hidden states that draft steps hand on; [1, 1048576]; None unless
     has_draft_worker.
     """
-    # specs/sglang/engine.yaml:218
+    # specs/sglang/engine.yaml:224
     draft_is_eagle3: bool | None = None
     """The draft model joins several layers of the target; None unless has_draft_worker."""
-    # specs/sglang/engine.yaml:220
+    # specs/sglang/engine.yaml:226
     draft_index_topk: int | None = None
     """Places that sparse attention of the draft model hands on to the next step, 0 for none; [0,
     65536]; None unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:223
+    # specs/sglang/engine.yaml:229
     draft_vocab_size: int | None = None
     """Token ids of the draft model; [2, 16777216]; None unless has_draft_worker."""
-    # specs/sglang/engine.yaml:226
+    # specs/sglang/engine.yaml:232
     speculative_use_rejection_sampling: bool | None = None
     """Drafts are sampled and not the most likely; None unless has_draft_worker."""
-    # specs/sglang/engine.yaml:228
+    # specs/sglang/engine.yaml:234
     enable_deterministic_inference: bool
     """The same prompt gives the same tokens beside any other."""
-    # specs/sglang/engine.yaml:230
+    # specs/sglang/engine.yaml:236
     enable_lora: bool
     """Requests may have adapters."""
-    # specs/sglang/engine.yaml:231
+    # specs/sglang/engine.yaml:237
     kv_canary: bool
     """Every key-value slot is checked against its request."""
-    # specs/sglang/engine.yaml:233
+    # specs/sglang/engine.yaml:239
     attention_backend: AttentionBackend
     """Whose tables are kept between load and replay."""
-    # specs/sglang/engine.yaml:237
+    # specs/sglang/engine.yaml:243
     request_table_extra: int
     """Columns of the request table beyond the context, in which drafts have their slots; in
     tokens; [0, 1048576].
     """
-    # specs/sglang/engine.yaml:241
+    # specs/sglang/engine.yaml:247
     sliding_window: int
     """Tokens that layers with a window attend to, 0 if the model has none; in tokens; [0,
     16777216].
     """
-    # specs/sglang/engine.yaml:244
+    # specs/sglang/engine.yaml:250
     attention_heads: int
     """Query heads of this rank; [1, 1024]."""
-    # specs/sglang/engine.yaml:245
+    # specs/sglang/engine.yaml:251
     value_head_size: int
     """Width of a value head; [1, 4096]."""
-    # specs/sglang/engine.yaml:246
+    # specs/sglang/engine.yaml:252
     key_heads: int
     """Key and value heads of this rank; [1, 1024]."""
-    # specs/sglang/engine.yaml:247
+    # specs/sglang/engine.yaml:253
     multiprocessors: int
     """Of the device; [1, 1024]."""
-    # specs/sglang/engine.yaml:248
+    # specs/sglang/engine.yaml:254
     flashinfer_workspace_bytes: int
     """What kernels of FlashInfer work in where inference is deterministic, and everywhere in
     SGLang; [1, 17179869184].
     """
-    # specs/sglang/engine.yaml:251
+    # specs/sglang/engine.yaml:257
     triton_kv_splits: int | None = None
     """Parts in which a sequence is attended to; [1, 256]; None unless attention_backend ==
     triton.
     """
-    # specs/sglang/engine.yaml:254
+    # specs/sglang/engine.yaml:260
     mla_latent_size: int | None = None
     """Width of a latent key, with its rotary part; [1, 4096]; None unless attention_backend ==
     trtllm_mla.
     """
-    # specs/sglang/engine.yaml:257
+    # specs/sglang/engine.yaml:263
     mla_output_size: int | None = None
     """Width of what attention to latent keys puts out; [1, 4096]; None unless attention_backend
     == flashinfer_mla or attention_backend == trtllm_mla.
     """
-    # specs/sglang/engine.yaml:260
+    # specs/sglang/engine.yaml:266
     dsa_pages: bool | None = None
     """Tables hold pages and not tokens; None unless attention_backend == dsa."""
-    # specs/sglang/engine.yaml:262
+    # specs/sglang/engine.yaml:268
     dsa_index_topk: int | None = None
     """Keys that the indexer selects for a token; [1, 1048576]; None unless attention_backend ==
     dsa.
     """
-    # specs/sglang/engine.yaml:265
+    # specs/sglang/engine.yaml:271
     encoder_only_layers: bool
     """Some layers attend to all tokens of a verify, later ones too."""
-    # specs/sglang/engine.yaml:267
+    # specs/sglang/engine.yaml:273
     hybrid_linear: bool
     """Some layers are linear, with a state in place of keys."""
-    # specs/sglang/engine.yaml:270
+    # specs/sglang/engine.yaml:276
     is_encoder_decoder: bool
     """The decoder attends to what an encoder has read."""
-    # specs/sglang/engine.yaml:272
+    # specs/sglang/engine.yaml:278
     max_source_positions: int | None = None
     """Most positions of the encoder; in tokens; [0, 1048576]; None unless is_encoder_decoder."""
-    # specs/sglang/engine.yaml:275
+    # specs/sglang/engine.yaml:281
     mamba_extra_buffer: bool
     """States of linear attention are tracked for prefix reuse."""
-    # specs/sglang/engine.yaml:277
+    # specs/sglang/engine.yaml:283
     mamba_cache_size: int | None = None
     """States that the linear-attention pool holds; [1, 1048576]; None unless mamba_extra_buffer."""
-    # specs/sglang/engine.yaml:280
+    # specs/sglang/engine.yaml:286
     ngram_embedding: bool
     """Embeddings of several tokens at once, looked up in a table."""
 
@@ -571,6 +583,7 @@ class Config:
         enable_dp_lm_head: bool = False,
         deepep_v2_pads_alike: bool = False,
         idle_ranks_pad_alike: bool = False,
+        attention_takes_shares: bool = False,
         custom_all_reduce_tokens: int = 0,
         disable_attn_tp_gather: bool = False,
         elastic_world_expanded: bool = False,
@@ -598,6 +611,7 @@ class Config:
         capture_requests: tuple[int, ...] | None = None,
         enable_prefill_graph: bool = False,
         prefill_graph_backend: PrefillGraphBackend | None = None,
+        prefill_graph_takes_sums: bool | None = None,
         capture_max_tokens: int | None = None,
         capture_tokens: tuple[int, ...] | None = None,
         full_prefill_max_req: int | None = None,
@@ -652,10 +666,10 @@ class Config:
             )
         ):
             max_total_tokens_draft = 800000
-        # specs/sglang/engine.yaml:115
+        # specs/sglang/engine.yaml:118
         if speculative_adaptive is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_adaptive = False
-        # specs/sglang/engine.yaml:118
+        # specs/sglang/engine.yaml:121
         if speculative_adaptive_candidates is None and (
             present(speculative_adaptive)
             if speculative_algorithm != SpeculativeAlgorithm.NONE
@@ -668,14 +682,14 @@ class Config:
                 6,
                 8,
             )
-        # specs/sglang/engine.yaml:121
+        # specs/sglang/engine.yaml:124
         if adaptive_draft_tokens is None and (
             present(speculative_adaptive)
             if speculative_algorithm != SpeculativeAlgorithm.NONE
             else False
         ):
             adaptive_draft_tokens = 4
-        # specs/sglang/engine.yaml:125
+        # specs/sglang/engine.yaml:128
         if speculative_num_steps is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_num_steps = (
                 7
@@ -684,10 +698,10 @@ class Config:
                 if speculative_algorithm == SpeculativeAlgorithm.DFLASH
                 else 3
             )
-        # specs/sglang/engine.yaml:129
+        # specs/sglang/engine.yaml:132
         if speculative_eagle_topk is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_eagle_topk = 1
-        # specs/sglang/engine.yaml:132
+        # specs/sglang/engine.yaml:135
         if speculative_num_draft_tokens is None and (
             speculative_algorithm != SpeculativeAlgorithm.NONE
         ):
@@ -701,30 +715,30 @@ class Config:
                     else 4
                 ),
                 0,
-                "specs/sglang/engine.yaml:132",
+                "specs/sglang/engine.yaml:135",
             )
-        # specs/sglang/engine.yaml:136
+        # specs/sglang/engine.yaml:139
         if enable_multi_layer_eagle is None and (
             speculative_algorithm != SpeculativeAlgorithm.NONE
         ):
             enable_multi_layer_eagle = False
-        # specs/sglang/engine.yaml:145
+        # specs/sglang/engine.yaml:148
         if dllm_input_preparation is None and (dllm_block_size > 0):
             dllm_input_preparation = False
-        # specs/sglang/engine.yaml:148
+        # specs/sglang/engine.yaml:151
         if request_pool_size is None:
             request_pool_size = max(max_running_requests, 1) * (
                 3
                 if disaggregation_mode == DisaggregationMode.DECODE and max_running_requests <= 32
                 else 1
             )
-        # specs/sglang/engine.yaml:154
+        # specs/sglang/engine.yaml:157
         if disable_cuda_graph_padding is None and enable_decode_graph:
             disable_cuda_graph_padding = False
-        # specs/sglang/engine.yaml:156
+        # specs/sglang/engine.yaml:159
         if capture_max_requests is None and enable_decode_graph:
             capture_max_requests = 256 if tp_size < 4 else 512
-        # specs/sglang/engine.yaml:159
+        # specs/sglang/engine.yaml:162
         if capture_requests is None and enable_decode_graph:
             capture_requests = tuple(
                 [*range(1, present(capture_max_requests), 1), present(capture_max_requests)]
@@ -747,13 +761,16 @@ class Config:
                     present(capture_max_requests),
                 ]
             )
-        # specs/sglang/engine.yaml:176
+        # specs/sglang/engine.yaml:179
         if prefill_graph_backend is None and enable_prefill_graph:
             prefill_graph_backend = PrefillGraphBackend.BREAKABLE
-        # specs/sglang/engine.yaml:179
+        # specs/sglang/engine.yaml:182
+        if prefill_graph_takes_sums is None and enable_prefill_graph:
+            prefill_graph_takes_sums = False
+        # specs/sglang/engine.yaml:185
         if capture_max_tokens is None and enable_prefill_graph:
             capture_max_tokens = chunked_prefill_size if chunked_prefill_size > 0 else 8192
-        # specs/sglang/engine.yaml:182
+        # specs/sglang/engine.yaml:188
         if capture_tokens is None and enable_prefill_graph:
             capture_tokens = (
                 *range(4, min(32, present(capture_max_tokens)) + 1, 4),
@@ -763,24 +780,24 @@ class Config:
                 *range(1280, min(4096, present(capture_max_tokens)) + 1, 256),
                 *range(4608, present(capture_max_tokens) + 1, 512),
             )
-        # specs/sglang/engine.yaml:192
+        # specs/sglang/engine.yaml:198
         if full_prefill_max_req is None and (
             enable_prefill_graph and present(prefill_graph_backend) == PrefillGraphBackend.FULL
         ):
             full_prefill_max_req = min(max(chunked_prefill_size // 512, 1), request_pool_size)
-        # specs/sglang/engine.yaml:197
+        # specs/sglang/engine.yaml:203
         if disable_chunked_prefix_cache is None and (
             enable_prefill_graph and present(prefill_graph_backend) == PrefillGraphBackend.FULL
         ):
             disable_chunked_prefix_cache = False
-        # specs/sglang/engine.yaml:200
+        # specs/sglang/engine.yaml:206
         if full_prefill_prefix_chunk_tokens is None and (
             enable_prefill_graph and present(prefill_graph_backend) == PrefillGraphBackend.FULL
         ):
             full_prefill_prefix_chunk_tokens = (
                 chunked_prefill_size if chunked_prefill_size > 0 else present(capture_max_tokens)
             )
-        # specs/sglang/engine.yaml:208
+        # specs/sglang/engine.yaml:214
         if draft_input_size is None and (
             speculative_algorithm
             in (
@@ -790,7 +807,7 @@ class Config:
             )
         ):
             draft_input_size = hidden_size
-        # specs/sglang/engine.yaml:212
+        # specs/sglang/engine.yaml:218
         if mamba_conv_length is None and (
             speculative_algorithm
             in (
@@ -800,7 +817,7 @@ class Config:
             )
         ):
             mamba_conv_length = 0
-        # specs/sglang/engine.yaml:215
+        # specs/sglang/engine.yaml:221
         if draft_hidden_size is None and (
             speculative_algorithm
             in (
@@ -810,7 +827,7 @@ class Config:
             )
         ):
             draft_hidden_size = hidden_size
-        # specs/sglang/engine.yaml:218
+        # specs/sglang/engine.yaml:224
         if draft_is_eagle3 is None and (
             speculative_algorithm
             in (
@@ -820,7 +837,7 @@ class Config:
             )
         ):
             draft_is_eagle3 = False
-        # specs/sglang/engine.yaml:220
+        # specs/sglang/engine.yaml:226
         if draft_index_topk is None and (
             speculative_algorithm
             in (
@@ -830,7 +847,7 @@ class Config:
             )
         ):
             draft_index_topk = 0
-        # specs/sglang/engine.yaml:223
+        # specs/sglang/engine.yaml:229
         if draft_vocab_size is None and (
             speculative_algorithm
             in (
@@ -840,7 +857,7 @@ class Config:
             )
         ):
             draft_vocab_size = vocab_size
-        # specs/sglang/engine.yaml:226
+        # specs/sglang/engine.yaml:232
         if speculative_use_rejection_sampling is None and (
             speculative_algorithm
             in (
@@ -850,37 +867,37 @@ class Config:
             )
         ):
             speculative_use_rejection_sampling = False
-        # specs/sglang/engine.yaml:237
+        # specs/sglang/engine.yaml:243
         if request_table_extra is None:
             request_table_extra = 4 + (
                 present(speculative_num_draft_tokens)
                 if speculative_algorithm != SpeculativeAlgorithm.NONE
                 else 0
             )
-        # specs/sglang/engine.yaml:246
+        # specs/sglang/engine.yaml:252
         if key_heads is None:
             key_heads = attention_heads
-        # specs/sglang/engine.yaml:251
+        # specs/sglang/engine.yaml:257
         if triton_kv_splits is None and (attention_backend == AttentionBackend.TRITON):
             triton_kv_splits = 8
-        # specs/sglang/engine.yaml:254
+        # specs/sglang/engine.yaml:260
         if mla_latent_size is None and (attention_backend == AttentionBackend.TRTLLM_MLA):
             mla_latent_size = 576
-        # specs/sglang/engine.yaml:257
+        # specs/sglang/engine.yaml:263
         if mla_output_size is None and (
             attention_backend in (AttentionBackend.FLASHINFER_MLA, AttentionBackend.TRTLLM_MLA)
         ):
             mla_output_size = 512
-        # specs/sglang/engine.yaml:260
+        # specs/sglang/engine.yaml:266
         if dsa_pages is None and (attention_backend == AttentionBackend.DSA):
             dsa_pages = False
-        # specs/sglang/engine.yaml:262
+        # specs/sglang/engine.yaml:268
         if dsa_index_topk is None and (attention_backend == AttentionBackend.DSA):
             dsa_index_topk = 2048
-        # specs/sglang/engine.yaml:272
+        # specs/sglang/engine.yaml:278
         if max_source_positions is None and is_encoder_decoder:
             max_source_positions = 1500
-        # specs/sglang/engine.yaml:277
+        # specs/sglang/engine.yaml:283
         if mamba_cache_size is None and mamba_extra_buffer:
             mamba_cache_size = 512
         config = cls(
@@ -908,6 +925,7 @@ class Config:
             enable_dp_lm_head=enable_dp_lm_head,
             deepep_v2_pads_alike=deepep_v2_pads_alike,
             idle_ranks_pad_alike=idle_ranks_pad_alike,
+            attention_takes_shares=attention_takes_shares,
             custom_all_reduce_tokens=custom_all_reduce_tokens,
             disable_attn_tp_gather=disable_attn_tp_gather,
             elastic_world_expanded=elastic_world_expanded,
@@ -935,6 +953,7 @@ class Config:
             capture_requests=capture_requests,
             enable_prefill_graph=enable_prefill_graph,
             prefill_graph_backend=prefill_graph_backend,
+            prefill_graph_takes_sums=prefill_graph_takes_sums,
             capture_max_tokens=capture_max_tokens,
             capture_tokens=capture_tokens,
             full_prefill_max_req=full_prefill_max_req,
@@ -1008,7 +1027,7 @@ class Config:
             "speculative_algorithm",
             self.speculative_algorithm,
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram"),
-            "specs/sglang/engine.yaml:112",
+            "specs/sglang/engine.yaml:115",
         )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1086,44 +1105,47 @@ class Config:
         problems.boolean(
             "idle_ranks_pad_alike", self.idle_ranks_pad_alike, "specs/sglang/engine.yaml:94"
         )
+        problems.boolean(
+            "attention_takes_shares", self.attention_takes_shares, "specs/sglang/engine.yaml:96"
+        )
         problems.integer(
             "custom_all_reduce_tokens",
             self.custom_all_reduce_tokens,
             0,
             1048576,
-            "specs/sglang/engine.yaml:96",
+            "specs/sglang/engine.yaml:99",
         )
         problems.boolean(
-            "disable_attn_tp_gather", self.disable_attn_tp_gather, "specs/sglang/engine.yaml:99"
+            "disable_attn_tp_gather", self.disable_attn_tp_gather, "specs/sglang/engine.yaml:102"
         )
         problems.boolean(
-            "elastic_world_expanded", self.elastic_world_expanded, "specs/sglang/engine.yaml:100"
+            "elastic_world_expanded", self.elastic_world_expanded, "specs/sglang/engine.yaml:103"
         )
         problems.boolean(
-            "mori_receive_bound", self.mori_receive_bound, "specs/sglang/engine.yaml:102"
+            "mori_receive_bound", self.mori_receive_bound, "specs/sglang/engine.yaml:105"
         )
-        problems.integer("attn_tp_rank", self.attn_tp_rank, 0, 1023, "specs/sglang/engine.yaml:103")
-        problems.boolean("latent_attention", self.latent_attention, "specs/sglang/engine.yaml:104")
-        problems.boolean("enable_pdmux", self.enable_pdmux, "specs/sglang/engine.yaml:106")
+        problems.integer("attn_tp_rank", self.attn_tp_rank, 0, 1023, "specs/sglang/engine.yaml:106")
+        problems.boolean("latent_attention", self.latent_attention, "specs/sglang/engine.yaml:107")
+        problems.boolean("enable_pdmux", self.enable_pdmux, "specs/sglang/engine.yaml:109")
         problems.boolean(
             "enable_two_batch_overlap",
             self.enable_two_batch_overlap,
-            "specs/sglang/engine.yaml:108",
+            "specs/sglang/engine.yaml:111",
         )
-        problems.boolean("hip", self.hip, "specs/sglang/engine.yaml:110")
+        problems.boolean("hip", self.hip, "specs/sglang/engine.yaml:113")
         if problems.passed("speculative_algorithm"):
             if self.speculative:
                 problems.boolean(
                     "speculative_adaptive",
                     self.speculative_adaptive,
-                    "specs/sglang/engine.yaml:115",
+                    "specs/sglang/engine.yaml:118",
                 )
             else:
                 problems.unset(
                     "speculative_adaptive",
                     self.speculative_adaptive,
                     "speculative",
-                    "specs/sglang/engine.yaml:115",
+                    "specs/sglang/engine.yaml:118",
                 )
         if problems.passed("speculative_algorithm", "speculative_adaptive"):
             if self.adaptive:
@@ -1132,14 +1154,14 @@ class Config:
                     self.speculative_adaptive_candidates,
                     1,
                     65,
-                    "specs/sglang/engine.yaml:118",
+                    "specs/sglang/engine.yaml:121",
                 )
             else:
                 problems.unset(
                     "speculative_adaptive_candidates",
                     self.speculative_adaptive_candidates,
                     "adaptive",
-                    "specs/sglang/engine.yaml:118",
+                    "specs/sglang/engine.yaml:121",
                 )
         if problems.passed("speculative_algorithm", "speculative_adaptive"):
             if self.adaptive:
@@ -1148,14 +1170,14 @@ class Config:
                     self.adaptive_draft_tokens,
                     1,
                     65,
-                    "specs/sglang/engine.yaml:121",
+                    "specs/sglang/engine.yaml:124",
                 )
             else:
                 problems.unset(
                     "adaptive_draft_tokens",
                     self.adaptive_draft_tokens,
                     "adaptive",
-                    "specs/sglang/engine.yaml:121",
+                    "specs/sglang/engine.yaml:124",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -1164,14 +1186,14 @@ class Config:
                     self.speculative_num_steps,
                     0,
                     64,
-                    "specs/sglang/engine.yaml:125",
+                    "specs/sglang/engine.yaml:128",
                 )
             else:
                 problems.unset(
                     "speculative_num_steps",
                     self.speculative_num_steps,
                     "speculative",
-                    "specs/sglang/engine.yaml:125",
+                    "specs/sglang/engine.yaml:128",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -1180,14 +1202,14 @@ class Config:
                     self.speculative_eagle_topk,
                     1,
                     64,
-                    "specs/sglang/engine.yaml:129",
+                    "specs/sglang/engine.yaml:132",
                 )
             else:
                 problems.unset(
                     "speculative_eagle_topk",
                     self.speculative_eagle_topk,
                     "speculative",
-                    "specs/sglang/engine.yaml:129",
+                    "specs/sglang/engine.yaml:132",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -1196,71 +1218,71 @@ class Config:
                     self.speculative_num_draft_tokens,
                     1,
                     512,
-                    "specs/sglang/engine.yaml:132",
+                    "specs/sglang/engine.yaml:135",
                 )
             else:
                 problems.unset(
                     "speculative_num_draft_tokens",
                     self.speculative_num_draft_tokens,
                     "speculative",
-                    "specs/sglang/engine.yaml:132",
+                    "specs/sglang/engine.yaml:135",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
                 problems.boolean(
                     "enable_multi_layer_eagle",
                     self.enable_multi_layer_eagle,
-                    "specs/sglang/engine.yaml:136",
+                    "specs/sglang/engine.yaml:139",
                 )
             else:
                 problems.unset(
                     "enable_multi_layer_eagle",
                     self.enable_multi_layer_eagle,
                     "speculative",
-                    "specs/sglang/engine.yaml:136",
+                    "specs/sglang/engine.yaml:139",
                 )
         problems.integer(
-            "dllm_block_size", self.dllm_block_size, 0, 1024, "specs/sglang/engine.yaml:138"
+            "dllm_block_size", self.dllm_block_size, 0, 1024, "specs/sglang/engine.yaml:141"
         )
         problems.choice(
             "disaggregation_mode",
             self.disaggregation_mode,
             ("none", "prefill", "decode"),
-            "specs/sglang/engine.yaml:142",
+            "specs/sglang/engine.yaml:145",
         )
         if problems.passed("dllm_block_size"):
             if self.dllm:
                 problems.boolean(
                     "dllm_input_preparation",
                     self.dllm_input_preparation,
-                    "specs/sglang/engine.yaml:145",
+                    "specs/sglang/engine.yaml:148",
                 )
             else:
                 problems.unset(
                     "dllm_input_preparation",
                     self.dllm_input_preparation,
                     "dllm",
-                    "specs/sglang/engine.yaml:145",
+                    "specs/sglang/engine.yaml:148",
                 )
         problems.integer(
-            "request_pool_size", self.request_pool_size, 1, 262144, "specs/sglang/engine.yaml:148"
+            "request_pool_size", self.request_pool_size, 1, 262144, "specs/sglang/engine.yaml:151"
         )
         problems.boolean(
-            "enable_decode_graph", self.enable_decode_graph, "specs/sglang/engine.yaml:152"
+            "enable_decode_graph", self.enable_decode_graph, "specs/sglang/engine.yaml:155"
         )
         if problems.passed("enable_decode_graph"):
             if self.enable_decode_graph:
                 problems.boolean(
                     "disable_cuda_graph_padding",
                     self.disable_cuda_graph_padding,
-                    "specs/sglang/engine.yaml:154",
+                    "specs/sglang/engine.yaml:157",
                 )
             else:
                 problems.unset(
                     "disable_cuda_graph_padding",
                     self.disable_cuda_graph_padding,
                     "enable_decode_graph",
-                    "specs/sglang/engine.yaml:154",
+                    "specs/sglang/engine.yaml:157",
                 )
         if problems.passed("enable_decode_graph"):
             if self.enable_decode_graph:
@@ -1269,14 +1291,14 @@ class Config:
                     self.capture_max_requests,
                     1,
                     65536,
-                    "specs/sglang/engine.yaml:156",
+                    "specs/sglang/engine.yaml:159",
                 )
             else:
                 problems.unset(
                     "capture_max_requests",
                     self.capture_max_requests,
                     "enable_decode_graph",
-                    "specs/sglang/engine.yaml:156",
+                    "specs/sglang/engine.yaml:159",
                 )
         if problems.passed("enable_decode_graph"):
             if self.enable_decode_graph:
@@ -1285,17 +1307,17 @@ class Config:
                     self.capture_requests,
                     1,
                     65536,
-                    "specs/sglang/engine.yaml:159",
+                    "specs/sglang/engine.yaml:162",
                 )
             else:
                 problems.unset(
                     "capture_requests",
                     self.capture_requests,
                     "enable_decode_graph",
-                    "specs/sglang/engine.yaml:159",
+                    "specs/sglang/engine.yaml:162",
                 )
         problems.boolean(
-            "enable_prefill_graph", self.enable_prefill_graph, "specs/sglang/engine.yaml:174"
+            "enable_prefill_graph", self.enable_prefill_graph, "specs/sglang/engine.yaml:177"
         )
         if problems.passed("enable_prefill_graph"):
             if self.enable_prefill_graph:
@@ -1303,14 +1325,28 @@ class Config:
                     "prefill_graph_backend",
                     self.prefill_graph_backend,
                     ("piecewise", "breakable", "full"),
-                    "specs/sglang/engine.yaml:176",
+                    "specs/sglang/engine.yaml:179",
                 )
             else:
                 problems.unset(
                     "prefill_graph_backend",
                     self.prefill_graph_backend,
                     "enable_prefill_graph",
-                    "specs/sglang/engine.yaml:176",
+                    "specs/sglang/engine.yaml:179",
+                )
+        if problems.passed("enable_prefill_graph"):
+            if self.enable_prefill_graph:
+                problems.boolean(
+                    "prefill_graph_takes_sums",
+                    self.prefill_graph_takes_sums,
+                    "specs/sglang/engine.yaml:182",
+                )
+            else:
+                problems.unset(
+                    "prefill_graph_takes_sums",
+                    self.prefill_graph_takes_sums,
+                    "enable_prefill_graph",
+                    "specs/sglang/engine.yaml:182",
                 )
         if problems.passed("enable_prefill_graph"):
             if self.enable_prefill_graph:
@@ -1319,14 +1355,14 @@ class Config:
                     self.capture_max_tokens,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:179",
+                    "specs/sglang/engine.yaml:185",
                 )
             else:
                 problems.unset(
                     "capture_max_tokens",
                     self.capture_max_tokens,
                     "enable_prefill_graph",
-                    "specs/sglang/engine.yaml:179",
+                    "specs/sglang/engine.yaml:185",
                 )
         if problems.passed("enable_prefill_graph"):
             if self.enable_prefill_graph:
@@ -1335,14 +1371,14 @@ class Config:
                     self.capture_tokens,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:182",
+                    "specs/sglang/engine.yaml:188",
                 )
             else:
                 problems.unset(
                     "capture_tokens",
                     self.capture_tokens,
                     "enable_prefill_graph",
-                    "specs/sglang/engine.yaml:182",
+                    "specs/sglang/engine.yaml:188",
                 )
         if problems.passed("enable_prefill_graph", "prefill_graph_backend"):
             if (
@@ -1354,28 +1390,28 @@ class Config:
                     self.full_prefill_max_req,
                     1,
                     65536,
-                    "specs/sglang/engine.yaml:192",
+                    "specs/sglang/engine.yaml:198",
                 )
             else:
                 problems.unset(
                     "full_prefill_max_req",
                     self.full_prefill_max_req,
                     "enable_prefill_graph and prefill_graph_backend == full",
-                    "specs/sglang/engine.yaml:192",
+                    "specs/sglang/engine.yaml:198",
                 )
         if problems.passed("enable_prefill_graph", "prefill_graph_backend"):
             if self.whole_prefill_graph:
                 problems.boolean(
                     "disable_chunked_prefix_cache",
                     self.disable_chunked_prefix_cache,
-                    "specs/sglang/engine.yaml:197",
+                    "specs/sglang/engine.yaml:203",
                 )
             else:
                 problems.unset(
                     "disable_chunked_prefix_cache",
                     self.disable_chunked_prefix_cache,
                     "whole_prefill_graph",
-                    "specs/sglang/engine.yaml:197",
+                    "specs/sglang/engine.yaml:203",
                 )
         if problems.passed("enable_prefill_graph", "prefill_graph_backend"):
             if self.whole_prefill_graph:
@@ -1384,21 +1420,21 @@ class Config:
                     self.full_prefill_prefix_chunk_tokens,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:200",
+                    "specs/sglang/engine.yaml:206",
                 )
             else:
                 problems.unset(
                     "full_prefill_prefix_chunk_tokens",
                     self.full_prefill_prefix_chunk_tokens,
                     "whole_prefill_graph",
-                    "specs/sglang/engine.yaml:200",
+                    "specs/sglang/engine.yaml:206",
                 )
         problems.integer(
-            "residual_streams", self.residual_streams, 1, 16, "specs/sglang/engine.yaml:204"
+            "residual_streams", self.residual_streams, 1, 16, "specs/sglang/engine.yaml:210"
         )
-        problems.boolean("is_multimodal", self.is_multimodal, "specs/sglang/engine.yaml:206")
+        problems.boolean("is_multimodal", self.is_multimodal, "specs/sglang/engine.yaml:212")
         problems.boolean(
-            "disable_radix_cache", self.disable_radix_cache, "specs/sglang/engine.yaml:207"
+            "disable_radix_cache", self.disable_radix_cache, "specs/sglang/engine.yaml:213"
         )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1407,14 +1443,14 @@ class Config:
                     self.draft_input_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:208",
+                    "specs/sglang/engine.yaml:214",
                 )
             else:
                 problems.unset(
                     "draft_input_size",
                     self.draft_input_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:208",
+                    "specs/sglang/engine.yaml:214",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1423,14 +1459,14 @@ class Config:
                     self.mamba_conv_length,
                     0,
                     64,
-                    "specs/sglang/engine.yaml:212",
+                    "specs/sglang/engine.yaml:218",
                 )
             else:
                 problems.unset(
                     "mamba_conv_length",
                     self.mamba_conv_length,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:212",
+                    "specs/sglang/engine.yaml:218",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1439,26 +1475,26 @@ class Config:
                     self.draft_hidden_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:215",
+                    "specs/sglang/engine.yaml:221",
                 )
             else:
                 problems.unset(
                     "draft_hidden_size",
                     self.draft_hidden_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:215",
+                    "specs/sglang/engine.yaml:221",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
                 problems.boolean(
-                    "draft_is_eagle3", self.draft_is_eagle3, "specs/sglang/engine.yaml:218"
+                    "draft_is_eagle3", self.draft_is_eagle3, "specs/sglang/engine.yaml:224"
                 )
             else:
                 problems.unset(
                     "draft_is_eagle3",
                     self.draft_is_eagle3,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:218",
+                    "specs/sglang/engine.yaml:224",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1467,14 +1503,14 @@ class Config:
                     self.draft_index_topk,
                     0,
                     65536,
-                    "specs/sglang/engine.yaml:220",
+                    "specs/sglang/engine.yaml:226",
                 )
             else:
                 problems.unset(
                     "draft_index_topk",
                     self.draft_index_topk,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:220",
+                    "specs/sglang/engine.yaml:226",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1483,36 +1519,36 @@ class Config:
                     self.draft_vocab_size,
                     2,
                     16777216,
-                    "specs/sglang/engine.yaml:223",
+                    "specs/sglang/engine.yaml:229",
                 )
             else:
                 problems.unset(
                     "draft_vocab_size",
                     self.draft_vocab_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:223",
+                    "specs/sglang/engine.yaml:229",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
                 problems.boolean(
                     "speculative_use_rejection_sampling",
                     self.speculative_use_rejection_sampling,
-                    "specs/sglang/engine.yaml:226",
+                    "specs/sglang/engine.yaml:232",
                 )
             else:
                 problems.unset(
                     "speculative_use_rejection_sampling",
                     self.speculative_use_rejection_sampling,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:226",
+                    "specs/sglang/engine.yaml:232",
                 )
         problems.boolean(
             "enable_deterministic_inference",
             self.enable_deterministic_inference,
-            "specs/sglang/engine.yaml:228",
+            "specs/sglang/engine.yaml:234",
         )
-        problems.boolean("enable_lora", self.enable_lora, "specs/sglang/engine.yaml:230")
-        problems.boolean("kv_canary", self.kv_canary, "specs/sglang/engine.yaml:231")
+        problems.boolean("enable_lora", self.enable_lora, "specs/sglang/engine.yaml:236")
+        problems.boolean("kv_canary", self.kv_canary, "specs/sglang/engine.yaml:237")
         problems.choice(
             "attention_backend",
             self.attention_backend,
@@ -1527,34 +1563,34 @@ class Config:
                 "trtllm_mla",
                 "dsa",
             ),
-            "specs/sglang/engine.yaml:233",
+            "specs/sglang/engine.yaml:239",
         )
         problems.integer(
             "request_table_extra",
             self.request_table_extra,
             0,
             1048576,
-            "specs/sglang/engine.yaml:237",
+            "specs/sglang/engine.yaml:243",
         )
         problems.integer(
-            "sliding_window", self.sliding_window, 0, 16777216, "specs/sglang/engine.yaml:241"
+            "sliding_window", self.sliding_window, 0, 16777216, "specs/sglang/engine.yaml:247"
         )
         problems.integer(
-            "attention_heads", self.attention_heads, 1, 1024, "specs/sglang/engine.yaml:244"
+            "attention_heads", self.attention_heads, 1, 1024, "specs/sglang/engine.yaml:250"
         )
         problems.integer(
-            "value_head_size", self.value_head_size, 1, 4096, "specs/sglang/engine.yaml:245"
+            "value_head_size", self.value_head_size, 1, 4096, "specs/sglang/engine.yaml:251"
         )
-        problems.integer("key_heads", self.key_heads, 1, 1024, "specs/sglang/engine.yaml:246")
+        problems.integer("key_heads", self.key_heads, 1, 1024, "specs/sglang/engine.yaml:252")
         problems.integer(
-            "multiprocessors", self.multiprocessors, 1, 1024, "specs/sglang/engine.yaml:247"
+            "multiprocessors", self.multiprocessors, 1, 1024, "specs/sglang/engine.yaml:253"
         )
         problems.integer(
             "flashinfer_workspace_bytes",
             self.flashinfer_workspace_bytes,
             1,
             17179869184,
-            "specs/sglang/engine.yaml:248",
+            "specs/sglang/engine.yaml:254",
         )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.TRITON:
@@ -1563,26 +1599,26 @@ class Config:
                     self.triton_kv_splits,
                     1,
                     256,
-                    "specs/sglang/engine.yaml:251",
+                    "specs/sglang/engine.yaml:257",
                 )
             else:
                 problems.unset(
                     "triton_kv_splits",
                     self.triton_kv_splits,
                     "attention_backend == triton",
-                    "specs/sglang/engine.yaml:251",
+                    "specs/sglang/engine.yaml:257",
                 )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.TRTLLM_MLA:
                 problems.integer(
-                    "mla_latent_size", self.mla_latent_size, 1, 4096, "specs/sglang/engine.yaml:254"
+                    "mla_latent_size", self.mla_latent_size, 1, 4096, "specs/sglang/engine.yaml:260"
                 )
             else:
                 problems.unset(
                     "mla_latent_size",
                     self.mla_latent_size,
                     "attention_backend == trtllm_mla",
-                    "specs/sglang/engine.yaml:254",
+                    "specs/sglang/engine.yaml:260",
                 )
         if problems.passed("attention_backend"):
             if self.attention_backend in (
@@ -1590,24 +1626,24 @@ class Config:
                 AttentionBackend.TRTLLM_MLA,
             ):
                 problems.integer(
-                    "mla_output_size", self.mla_output_size, 1, 4096, "specs/sglang/engine.yaml:257"
+                    "mla_output_size", self.mla_output_size, 1, 4096, "specs/sglang/engine.yaml:263"
                 )
             else:
                 problems.unset(
                     "mla_output_size",
                     self.mla_output_size,
                     "attention_backend == flashinfer_mla or attention_backend == trtllm_mla",
-                    "specs/sglang/engine.yaml:257",
+                    "specs/sglang/engine.yaml:263",
                 )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.DSA:
-                problems.boolean("dsa_pages", self.dsa_pages, "specs/sglang/engine.yaml:260")
+                problems.boolean("dsa_pages", self.dsa_pages, "specs/sglang/engine.yaml:266")
             else:
                 problems.unset(
                     "dsa_pages",
                     self.dsa_pages,
                     "attention_backend == dsa",
-                    "specs/sglang/engine.yaml:260",
+                    "specs/sglang/engine.yaml:266",
                 )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.DSA:
@@ -1616,21 +1652,21 @@ class Config:
                     self.dsa_index_topk,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:262",
+                    "specs/sglang/engine.yaml:268",
                 )
             else:
                 problems.unset(
                     "dsa_index_topk",
                     self.dsa_index_topk,
                     "attention_backend == dsa",
-                    "specs/sglang/engine.yaml:262",
+                    "specs/sglang/engine.yaml:268",
                 )
         problems.boolean(
-            "encoder_only_layers", self.encoder_only_layers, "specs/sglang/engine.yaml:265"
+            "encoder_only_layers", self.encoder_only_layers, "specs/sglang/engine.yaml:271"
         )
-        problems.boolean("hybrid_linear", self.hybrid_linear, "specs/sglang/engine.yaml:267")
+        problems.boolean("hybrid_linear", self.hybrid_linear, "specs/sglang/engine.yaml:273")
         problems.boolean(
-            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:270"
+            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:276"
         )
         if problems.passed("is_encoder_decoder"):
             if self.is_encoder_decoder:
@@ -1639,17 +1675,17 @@ class Config:
                     self.max_source_positions,
                     0,
                     1048576,
-                    "specs/sglang/engine.yaml:272",
+                    "specs/sglang/engine.yaml:278",
                 )
             else:
                 problems.unset(
                     "max_source_positions",
                     self.max_source_positions,
                     "is_encoder_decoder",
-                    "specs/sglang/engine.yaml:272",
+                    "specs/sglang/engine.yaml:278",
                 )
         problems.boolean(
-            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:275"
+            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:281"
         )
         if problems.passed("mamba_extra_buffer"):
             if self.mamba_extra_buffer:
@@ -1658,16 +1694,16 @@ class Config:
                     self.mamba_cache_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:277",
+                    "specs/sglang/engine.yaml:283",
                 )
             else:
                 problems.unset(
                     "mamba_cache_size",
                     self.mamba_cache_size,
                     "mamba_extra_buffer",
-                    "specs/sglang/engine.yaml:277",
+                    "specs/sglang/engine.yaml:283",
                 )
-        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:280")
+        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:286")
         if problems.passed(
             "speculative_algorithm",
             "speculative_adaptive",
@@ -1679,7 +1715,7 @@ class Config:
                 self.adaptive_draft_tokens,
                 self.speculative_adaptive_candidates,
                 "speculative_adaptive_candidates",
-                "specs/sglang/engine.yaml:121",
+                "specs/sglang/engine.yaml:124",
             )
         if problems.passed(
             "tp_size",
@@ -1729,7 +1765,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:371",
+                    "specs/sglang/engine.yaml:377",
                 )
             )
         if problems.passed(
@@ -1752,7 +1788,7 @@ class Config:
                         "full_prefill_max_req": self.full_prefill_max_req,
                         "full_prefill_prefix_chunk_tokens": self.full_prefill_prefix_chunk_tokens,
                     },
-                    "specs/sglang/engine.yaml:414",
+                    "specs/sglang/engine.yaml:420",
                 )
             )
         if problems.passed(
@@ -1807,7 +1843,7 @@ class Config:
                         "capture_tokens": self.capture_tokens,
                         "full_prefill_max_req": self.full_prefill_max_req,
                     },
-                    "specs/sglang/engine.yaml:422",
+                    "specs/sglang/engine.yaml:431",
                 )
             )
         if problems.passed(
@@ -1852,7 +1888,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:434",
+                    "specs/sglang/engine.yaml:443",
                 )
             )
         if problems.passed(
@@ -1902,7 +1938,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:464",
+                    "specs/sglang/engine.yaml:473",
                 )
             )
         if problems.passed("attention_backend", "attention_heads", "key_heads"):
@@ -1955,7 +1991,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "attn_cp_size": self.attn_cp_size,
                 },
-                "specs/sglang/engine.yaml:284",
+                "specs/sglang/engine.yaml:290",
             )
         if problems.passed("tp_size", "attn_dp_size", "attn_cp_size", "attn_tp_rank"):
             problems.constraint(
@@ -1968,7 +2004,7 @@ class Config:
                     "attn_cp_size": self.attn_cp_size,
                     "attn_tp_rank": self.attn_tp_rank,
                 },
-                "specs/sglang/engine.yaml:286",
+                "specs/sglang/engine.yaml:292",
             )
         if problems.passed("attn_dp_size", "enable_dp_attention"):
             problems.constraint(
@@ -1979,7 +2015,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "enable_dp_attention": self.enable_dp_attention,
                 },
-                "specs/sglang/engine.yaml:288",
+                "specs/sglang/engine.yaml:294",
             )
         if problems.passed("max_running_requests", "max_total_tokens_target"):
             problems.constraint(
@@ -1990,7 +2026,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "max_total_tokens_target": self.max_total_tokens_target,
                 },
-                "specs/sglang/engine.yaml:290",
+                "specs/sglang/engine.yaml:296",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -2013,7 +2049,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:293",
+                "specs/sglang/engine.yaml:299",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -2034,7 +2070,7 @@ class Config:
                     "speculative_adaptive_candidates": self.speculative_adaptive_candidates,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:296",
+                "specs/sglang/engine.yaml:302",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -2058,7 +2094,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
                 },
-                "specs/sglang/engine.yaml:299",
+                "specs/sglang/engine.yaml:305",
             )
         if problems.passed(
             "tp_size",
@@ -2095,7 +2131,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "speculative_adaptive": self.speculative_adaptive,
                 },
-                "specs/sglang/engine.yaml:302",
+                "specs/sglang/engine.yaml:308",
             )
         if problems.passed(
             "tp_size",
@@ -2127,7 +2163,7 @@ class Config:
                     "mori_receive_bound": self.mori_receive_bound,
                     "enable_pdmux": self.enable_pdmux,
                 },
-                "specs/sglang/engine.yaml:305",
+                "specs/sglang/engine.yaml:311",
             )
         if problems.passed("max_running_requests", "request_pool_size"):
             problems.constraint(
@@ -2138,7 +2174,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "request_pool_size": self.request_pool_size,
                 },
-                "specs/sglang/engine.yaml:307",
+                "specs/sglang/engine.yaml:313",
             )
         if problems.passed("dllm_block_size", "enable_prefill_graph", "is_encoder_decoder"):
             problems.constraint(
@@ -2150,7 +2186,7 @@ class Config:
                     "enable_prefill_graph": self.enable_prefill_graph,
                     "is_encoder_decoder": self.is_encoder_decoder,
                 },
-                "specs/sglang/engine.yaml:309",
+                "specs/sglang/engine.yaml:315",
             )
         if problems.passed(
             "request_pool_size",
@@ -2173,7 +2209,7 @@ class Config:
                     "prefill_graph_backend": self.prefill_graph_backend,
                     "full_prefill_max_req": self.full_prefill_max_req,
                 },
-                "specs/sglang/engine.yaml:311",
+                "specs/sglang/engine.yaml:317",
             )
         if problems.passed(
             "speculative_algorithm", "speculative_num_steps", "speculative_eagle_topk"
@@ -2193,7 +2229,7 @@ class Config:
                     "speculative_num_steps": self.speculative_num_steps,
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                 },
-                "specs/sglang/engine.yaml:314",
+                "specs/sglang/engine.yaml:320",
             )
         if problems.passed("disaggregation_mode", "enable_decode_graph"):
             problems.constraint(
@@ -2205,7 +2241,7 @@ class Config:
                     "disaggregation_mode": self.disaggregation_mode,
                     "enable_decode_graph": self.enable_decode_graph,
                 },
-                "specs/sglang/engine.yaml:317",
+                "specs/sglang/engine.yaml:323",
             )
         if problems.passed("disaggregation_mode", "enable_prefill_graph"):
             problems.constraint(
@@ -2217,7 +2253,7 @@ class Config:
                     "disaggregation_mode": self.disaggregation_mode,
                     "enable_prefill_graph": self.enable_prefill_graph,
                 },
-                "specs/sglang/engine.yaml:319",
+                "specs/sglang/engine.yaml:325",
             )
         if problems.passed("speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -2228,7 +2264,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:321",
+                "specs/sglang/engine.yaml:327",
             )
         if problems.passed("context_length", "dllm_block_size"):
             problems.constraint(
@@ -2236,7 +2272,7 @@ class Config:
                 "not dllm or dllm_block_size <= context_length",
                 "a block of a diffusion model fits into the context",
                 {"context_length": self.context_length, "dllm_block_size": self.dllm_block_size},
-                "specs/sglang/engine.yaml:323",
+                "specs/sglang/engine.yaml:329",
             )
         if problems.passed("chunked_prefill_size", "enable_mixed_chunk"):
             problems.constraint(
@@ -2247,7 +2283,7 @@ class Config:
                     "chunked_prefill_size": self.chunked_prefill_size,
                     "enable_mixed_chunk": self.enable_mixed_chunk,
                 },
-                "specs/sglang/engine.yaml:325",
+                "specs/sglang/engine.yaml:331",
             )
         if problems.passed("enable_mixed_chunk", "speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -2260,7 +2296,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:327",
+                "specs/sglang/engine.yaml:333",
             )
         if problems.passed(
             "context_length",
@@ -2547,7 +2583,7 @@ class Config:
         """`attention_backend == dsa`."""
         return self.attention_backend == AttentionBackend.DSA
 
-    # specs/sglang/engine.yaml:335
+    # specs/sglang/engine.yaml:341
     @cached_property
     def speculative(self) -> bool:
         """`speculative_algorithm != none`."""
@@ -2569,13 +2605,13 @@ class Config:
             self.request_table_width if self.speculative else self.context_length, self.page_size
         )
 
-    # specs/sglang/engine.yaml:334
+    # specs/sglang/engine.yaml:340
     @cached_property
     def one_page(self) -> int:
         """The page that is reserved for padding."""
         return 1
 
-    # specs/sglang/engine.yaml:333
+    # specs/sglang/engine.yaml:339
     @cached_property
     def one_token(self) -> int:
         """`1`."""
@@ -2609,13 +2645,13 @@ class Config:
         """`is_encoder_decoder or has_window`."""
         return self.is_encoder_decoder or self.has_window
 
-    # specs/sglang/engine.yaml:340
+    # specs/sglang/engine.yaml:346
     @cached_property
     def num_dp_ranks(self) -> int:
         """`dp_size * attn_dp_size`."""
         return self.dp_size * self.attn_dp_size
 
-    # specs/sglang/engine.yaml:471
+    # specs/sglang/engine.yaml:480
     @cached_property
     def require_mlp_tp_gather(self) -> bool:
         """`enable_dp_attention and (elastic_world_expanded or moe_dense_tp_size == 0 or not
@@ -2641,7 +2677,7 @@ class Config:
             or self.moe_dense_tp_size > self.tp_size // self.num_dp_ranks
         )
 
-    # specs/sglang/engine.yaml:478
+    # specs/sglang/engine.yaml:487
     @cached_property
     def require_attn_tp_gather(self) -> bool:
         """`not disable_attn_tp_gather and (moe_a2a_backend != none or moe_dense_tp_size > 0) and
@@ -2653,19 +2689,19 @@ class Config:
             and (not self.enable_dp_attention or self.num_dp_ranks < self.tp_size)
         )
 
-    # specs/sglang/engine.yaml:482
+    # specs/sglang/engine.yaml:491
     @cached_property
     def require_gathered_buffer(self) -> bool:
         """`require_mlp_tp_gather or require_attn_tp_gather`."""
         return self.require_mlp_tp_gather or self.require_attn_tp_gather
 
-    # specs/sglang/engine.yaml:339
+    # specs/sglang/engine.yaml:345
     @cached_property
     def attn_tp_size(self) -> int:
         """`tp_size // attn_dp_size // attn_cp_size`."""
         return self.tp_size // self.attn_dp_size // self.attn_cp_size
 
-    # specs/sglang/engine.yaml:360
+    # specs/sglang/engine.yaml:366
     @cached_property
     def graph_base(self) -> int:
         """`(2 if enable_two_batch_overlap else 1) * (attn_tp_size if require_gathered_buffer
@@ -2675,7 +2711,7 @@ class Config:
             self.attn_tp_size if self.require_gathered_buffer else 1
         )
 
-    # specs/sglang/engine.yaml:362
+    # specs/sglang/engine.yaml:368
     @cached_property
     def graph_multiple(self) -> int:
         """What the tokens of a graph are a multiple of."""
@@ -2685,13 +2721,13 @@ class Config:
             else self.graph_base * self.attn_cp_size
         )
 
-    # specs/sglang/engine.yaml:365
+    # specs/sglang/engine.yaml:371
     @cached_property
     def graph_rows(self) -> int:
         """Most rows of a graph."""
         return align_up(self.request_pool_size, self.graph_multiple)
 
-    # specs/sglang/engine.yaml:332
+    # specs/sglang/engine.yaml:338
     @cached_property
     def one_request(self) -> int:
         """`1`."""
@@ -2725,7 +2761,7 @@ class Config:
         """Packed queries of a block where each request has one query."""
         return 16 if self.flashinfer_group <= 16 else 64 if self.flashinfer_group <= 64 else 128
 
-    # specs/sglang/engine.yaml:337
+    # specs/sglang/engine.yaml:343
     @cached_property
     def dllm(self) -> bool:
         """`dllm_block_size > 0`."""
@@ -2793,7 +2829,7 @@ class Config:
         """Columns of a page table, one for each token where drafts are trees."""
         return self.request_table_width if self.drafts_trees else self.table_pages
 
-    # specs/sglang/engine.yaml:331
+    # specs/sglang/engine.yaml:337
     @cached_property
     def token_per_request(self) -> int:
         """One token for each request."""
@@ -2819,7 +2855,7 @@ class Config:
         """Pages of the longest sequence."""
         return cdiv(self.context_length, self.page_size)
 
-    # specs/sglang/engine.yaml:353
+    # specs/sglang/engine.yaml:359
     @cached_property
     def target_width(self) -> int:
         """Tokens that the target computes for each request in a decoding round."""
@@ -2851,13 +2887,13 @@ class Config:
         """`attention_backend == triton`."""
         return self.attention_backend == AttentionBackend.TRITON
 
-    # specs/sglang/engine.yaml:336
+    # specs/sglang/engine.yaml:342
     @cached_property
     def adaptive(self) -> bool:
         """`speculative_adaptive if speculative else false`."""
         return present(self.speculative_adaptive) if self.speculative else False
 
-    # specs/sglang/engine.yaml:338
+    # specs/sglang/engine.yaml:344
     @cached_property
     def has_draft_worker(self) -> bool:
         """`speculative_algorithm == eagle or speculative_algorithm == frozen_kv_mtp or
@@ -2869,7 +2905,7 @@ class Config:
             SpeculativeAlgorithm.DFLASH,
         )
 
-    # specs/sglang/engine.yaml:341
+    # specs/sglang/engine.yaml:347
     @cached_property
     def cp_align(self) -> int:
         """What context parallelism aligns rows and tokens to."""
@@ -2879,13 +2915,13 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:344
+    # specs/sglang/engine.yaml:350
     @cached_property
     def chunked(self) -> bool:
         """`chunked_prefill_size > 0`."""
         return self.chunked_prefill_size > 0
 
-    # specs/sglang/engine.yaml:345
+    # specs/sglang/engine.yaml:351
     @cached_property
     def prefill_ceiling(self) -> int:
         """The engine's own prefill buffer ceiling."""
@@ -2903,7 +2939,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:350
+    # specs/sglang/engine.yaml:356
     @cached_property
     def prefill_limit_target(self) -> int:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -2915,7 +2951,7 @@ class Config:
             else self.max_total_tokens_target
         )
 
-    # specs/sglang/engine.yaml:350
+    # specs/sglang/engine.yaml:356
     @cached_property
     def prefill_limit_draft(self) -> int | None:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -2929,19 +2965,19 @@ class Config:
             else present(self.max_total_tokens_draft)
         )
 
-    # specs/sglang/engine.yaml:357
+    # specs/sglang/engine.yaml:363
     @cached_property
     def round_width(self) -> int:
         """The same in this round, of which there is a graph for each width."""
         return present(self.adaptive_draft_tokens) if self.adaptive else self.target_width
 
-    # specs/sglang/engine.yaml:368
+    # specs/sglang/engine.yaml:374
     @cached_property
     def graph_width(self) -> int:
         """Tokens of a request as the alignment of graphs counts them."""
         return 1 if self.enable_two_batch_overlap else self.target_width
 
-    # specs/sglang/engine.yaml:371
+    # specs/sglang/engine.yaml:377
     @cached_property
     def captured(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the target; what is asked for beyond the pool becomes one graph
@@ -2959,19 +2995,19 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:377
+    # specs/sglang/engine.yaml:383
     @cached_property
     def sequence_fill(self) -> int:
         """The length of a padded row."""
         return self.dllm_block_size if self.dllm else 1
 
-    # specs/sglang/engine.yaml:380
+    # specs/sglang/engine.yaml:386
     @cached_property
     def prepares_dllm_inputs(self) -> bool:
         """`dllm_input_preparation if dllm else false`."""
         return present(self.dllm_input_preparation) if self.dllm else False
 
-    # specs/sglang/engine.yaml:430
+    # specs/sglang/engine.yaml:439
     @cached_property
     def has_draft_graph(self) -> bool:
         """Draft steps after the first are replayed."""
@@ -2981,7 +3017,7 @@ class Config:
             and present(self.speculative_num_steps) > 1
         )
 
-    # specs/sglang/engine.yaml:381
+    # specs/sglang/engine.yaml:387
     @cached_property
     def seeds_drafts(self) -> bool:
         """`has_draft_graph and speculative_use_rejection_sampling and
@@ -2993,7 +3029,7 @@ class Config:
             and self.enable_deterministic_inference
         )
 
-    # specs/sglang/engine.yaml:421
+    # specs/sglang/engine.yaml:430
     @cached_property
     def has_static_requests(self) -> bool:
         """`enable_prefill_graph and prefill_graph_backend != piecewise`."""
@@ -3002,7 +3038,7 @@ class Config:
             and present(self.prefill_graph_backend) != PrefillGraphBackend.PIECEWISE
         )
 
-    # specs/sglang/engine.yaml:383
+    # specs/sglang/engine.yaml:389
     @cached_property
     def joins_layers(self) -> bool | None:
         """`has_static_requests and prefill_graph_backend == breakable and draft_is_eagle3`; None
@@ -3016,13 +3052,13 @@ class Config:
             and present(self.draft_is_eagle3)
         )
 
-    # specs/sglang/engine.yaml:382
+    # specs/sglang/engine.yaml:388
     @cached_property
     def embeds_prompts_target(self) -> bool:
         """`enable_prefill_graph and is_multimodal`; of worker target."""
         return self.enable_prefill_graph and self.is_multimodal
 
-    # specs/sglang/engine.yaml:382
+    # specs/sglang/engine.yaml:388
     @cached_property
     def embeds_prompts_draft(self) -> bool | None:
         """`enable_prefill_graph and (is_multimodal or joins_layers)`; of worker draft; None
@@ -3032,7 +3068,7 @@ class Config:
             return None
         return self.enable_prefill_graph and (self.is_multimodal or present(self.joins_layers))
 
-    # specs/sglang/engine.yaml:386
+    # specs/sglang/engine.yaml:392
     @cached_property
     def routes_shares(self) -> bool:
         """Each attention rank has a share of the tokens."""
@@ -3040,7 +3076,7 @@ class Config:
             self.attn_cp_size > 1 and self.latent_attention
         )
 
-    # specs/sglang/engine.yaml:389
+    # specs/sglang/engine.yaml:395
     @cached_property
     def counts_real_tokens(self) -> bool:
         """Expert routing skips padded rows."""
@@ -3053,7 +3089,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:394
+    # specs/sglang/engine.yaml:400
     @cached_property
     def has_block_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == dflash`."""
@@ -3061,19 +3097,19 @@ class Config:
             self.enable_decode_graph and self.speculative_algorithm == SpeculativeAlgorithm.DFLASH
         )
 
-    # specs/sglang/engine.yaml:395
+    # specs/sglang/engine.yaml:401
     @cached_property
     def samples_blocks(self) -> bool:
         """`has_block_graph and speculative_num_draft_tokens > 1`."""
         return self.has_block_graph and present(self.speculative_num_draft_tokens) > 1
 
-    # specs/sglang/engine.yaml:396
+    # specs/sglang/engine.yaml:402
     @cached_property
     def samples_over_ranks(self) -> bool:
         """`samples_blocks and tp_size > 1`."""
         return self.samples_blocks and self.tp_size > 1
 
-    # specs/sglang/engine.yaml:397
+    # specs/sglang/engine.yaml:403
     @cached_property
     def proposed_tokens(self) -> int | None:
         """Tokens of a block without its first, which the target has already chosen; None unless
@@ -3083,13 +3119,13 @@ class Config:
             return None
         return present(self.speculative_num_draft_tokens) - 1
 
-    # specs/sglang/engine.yaml:402
+    # specs/sglang/engine.yaml:408
     @cached_property
     def tracks_mamba(self) -> bool:
         """`mamba_extra_buffer and not speculative`."""
         return self.mamba_extra_buffer and not self.speculative
 
-    # specs/sglang/engine.yaml:403
+    # specs/sglang/engine.yaml:409
     @cached_property
     def whole_prefill_graph(self) -> bool:
         """Prefill graphs hold the attention, so that the number of requests is fixed."""
@@ -3098,13 +3134,13 @@ class Config:
             and present(self.prefill_graph_backend) == PrefillGraphBackend.FULL
         )
 
-    # specs/sglang/engine.yaml:406
+    # specs/sglang/engine.yaml:412
     @cached_property
     def chunks_prefixes(self) -> bool:
         """`whole_prefill_graph and not disable_chunked_prefix_cache`."""
         return self.whole_prefill_graph and not present(self.disable_chunked_prefix_cache)
 
-    # specs/sglang/engine.yaml:408
+    # specs/sglang/engine.yaml:414
     @cached_property
     def prefix_chunk_length(self) -> int | None:
         """Tokens of one prefix that are attended to at once; None unless whole_prefill_graph."""
@@ -3119,7 +3155,7 @@ class Config:
             1,
         )
 
-    # specs/sglang/engine.yaml:414
+    # specs/sglang/engine.yaml:420
     @cached_property
     def prefix_chunks(self) -> tuple[int, ...] | None:
         """In how many chunks graphs attend to prefixes; None unless whole_prefill_graph."""
@@ -3135,7 +3171,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:418
+    # specs/sglang/engine.yaml:424
     @cached_property
     def splits_prefill(self) -> bool:
         """Ranks compute shares of a prompt in prefill graphs."""
@@ -3145,7 +3181,25 @@ class Config:
             and self.attn_cp_size > 1
         )
 
-    # specs/sglang/engine.yaml:422
+    # specs/sglang/engine.yaml:499
+    @cached_property
+    def require_mlp_sync(self) -> bool:
+        """`enable_dp_attention or require_gathered_buffer`."""
+        return self.enable_dp_attention or self.require_gathered_buffer
+
+    # specs/sglang/engine.yaml:427
+    @cached_property
+    def shares_prefill_graphs(self) -> bool:
+        """Where all ranks can, they replay the prefill graph of the one with the most tokens
+        together.
+        """
+        return (
+            self.enable_prefill_graph
+            and self.require_mlp_sync
+            and not present(self.prefill_graph_takes_sums)
+        )
+
+    # specs/sglang/engine.yaml:431
     @cached_property
     def captured_tokens(self) -> tuple[int, ...] | None:
         """Tokens of the prefill graphs; None unless enable_prefill_graph."""
@@ -3167,7 +3221,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:434
+    # specs/sglang/engine.yaml:443
     @cached_property
     def captured_drafts(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the draft model, which are chosen as if each request had one
@@ -3185,7 +3239,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:440
+    # specs/sglang/engine.yaml:449
     @cached_property
     def has_draft_extend_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and not
@@ -3197,7 +3251,7 @@ class Config:
             and not present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:442
+    # specs/sglang/engine.yaml:451
     @cached_property
     def has_multi_layer_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and enable_multi_layer_eagle`."""
@@ -3207,13 +3261,13 @@ class Config:
             and present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:444
+    # specs/sglang/engine.yaml:453
     @cached_property
     def catches_up_in_graphs(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle`."""
         return self.enable_decode_graph and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
 
-    # specs/sglang/engine.yaml:446
+    # specs/sglang/engine.yaml:455
     @cached_property
     def draft_front(self) -> int | None:
         """Tokens before the verified ones that layers of a draft model read once more; None
@@ -3230,7 +3284,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:455
+    # specs/sglang/engine.yaml:464
     @cached_property
     def draft_extend_width(self) -> int | None:
         """Tokens of each request when the draft model catches up; None unless has_draft_worker."""
@@ -3238,7 +3292,7 @@ class Config:
             return None
         return present(self.speculative_num_draft_tokens) + present(self.draft_front)
 
-    # specs/sglang/engine.yaml:459
+    # specs/sglang/engine.yaml:468
     @cached_property
     def has_frozen_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == frozen_kv_mtp`."""
@@ -3247,7 +3301,7 @@ class Config:
             and self.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
         )
 
-    # specs/sglang/engine.yaml:461
+    # specs/sglang/engine.yaml:470
     @cached_property
     def frozen_width(self) -> int | None:
         """`1 if enable_two_batch_overlap else speculative_eagle_topk`; None unless
@@ -3257,7 +3311,7 @@ class Config:
             return None
         return 1 if self.enable_two_batch_overlap else present(self.speculative_eagle_topk)
 
-    # specs/sglang/engine.yaml:464
+    # specs/sglang/engine.yaml:473
     @cached_property
     def captured_branches(self) -> tuple[int, ...] | None:
         """Rows of the graphs of drafts over frozen key-values, one for every branch of each
@@ -3276,7 +3330,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:470
+    # specs/sglang/engine.yaml:479
     @cached_property
     def tracks_mamba_prefixes(self) -> bool:
         """`enable_prefill_graph and mamba_extra_buffer and not disable_radix_cache`."""
@@ -3284,7 +3338,7 @@ class Config:
             self.enable_prefill_graph and self.mamba_extra_buffer and not self.disable_radix_cache
         )
 
-    # specs/sglang/engine.yaml:483
+    # specs/sglang/engine.yaml:492
     @cached_property
     def proxy_ranks(self) -> int:
         """Ranks that the hidden states between pipeline ranks are scattered over."""
@@ -3296,19 +3350,13 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:487
+    # specs/sglang/engine.yaml:496
     @cached_property
     def sync_pads_alike(self) -> bool:
         """Every rank computes the tokens of the largest, whatever that wastes."""
         return self.moe_a2a_backend == MoeA2aBackend.PPLX or (
             self.moe_a2a_backend == MoeA2aBackend.DEEPEP_V2 and self.deepep_v2_pads_alike
         )
-
-    # specs/sglang/engine.yaml:490
-    @cached_property
-    def require_mlp_sync(self) -> bool:
-        """`enable_dp_attention or require_gathered_buffer`."""
-        return self.enable_dp_attention or self.require_gathered_buffer
 
 
 _ARGUMENTS: Final = (
@@ -3348,69 +3396,71 @@ _ARGUMENTS: Final = (
     Argument("enable_dp_lm_head", bool, "specs/sglang/engine.yaml:92"),
     Argument("deepep_v2_pads_alike", bool, "specs/sglang/engine.yaml:93"),
     Argument("idle_ranks_pad_alike", bool, "specs/sglang/engine.yaml:94"),
-    Argument("custom_all_reduce_tokens", int, "specs/sglang/engine.yaml:96"),
-    Argument("disable_attn_tp_gather", bool, "specs/sglang/engine.yaml:99"),
-    Argument("elastic_world_expanded", bool, "specs/sglang/engine.yaml:100"),
-    Argument("mori_receive_bound", bool, "specs/sglang/engine.yaml:102"),
-    Argument("attn_tp_rank", int, "specs/sglang/engine.yaml:103"),
-    Argument("latent_attention", bool, "specs/sglang/engine.yaml:104"),
-    Argument("enable_pdmux", bool, "specs/sglang/engine.yaml:106"),
-    Argument("enable_two_batch_overlap", bool, "specs/sglang/engine.yaml:108"),
-    Argument("hip", bool, "specs/sglang/engine.yaml:110"),
-    Argument("speculative_algorithm", SpeculativeAlgorithm, "specs/sglang/engine.yaml:112"),
-    Argument("speculative_adaptive", bool, "specs/sglang/engine.yaml:115"),
-    Argument("speculative_adaptive_candidates", tuple, "specs/sglang/engine.yaml:118"),
-    Argument("adaptive_draft_tokens", int, "specs/sglang/engine.yaml:121"),
-    Argument("speculative_num_steps", int, "specs/sglang/engine.yaml:125"),
-    Argument("speculative_eagle_topk", int, "specs/sglang/engine.yaml:129"),
-    Argument("speculative_num_draft_tokens", int, "specs/sglang/engine.yaml:132"),
-    Argument("enable_multi_layer_eagle", bool, "specs/sglang/engine.yaml:136"),
-    Argument("dllm_block_size", int, "specs/sglang/engine.yaml:138"),
-    Argument("disaggregation_mode", DisaggregationMode, "specs/sglang/engine.yaml:142"),
-    Argument("dllm_input_preparation", bool, "specs/sglang/engine.yaml:145"),
-    Argument("request_pool_size", int, "specs/sglang/engine.yaml:148"),
-    Argument("enable_decode_graph", bool, "specs/sglang/engine.yaml:152"),
-    Argument("disable_cuda_graph_padding", bool, "specs/sglang/engine.yaml:154"),
-    Argument("capture_max_requests", int, "specs/sglang/engine.yaml:156"),
-    Argument("capture_requests", tuple, "specs/sglang/engine.yaml:159"),
-    Argument("enable_prefill_graph", bool, "specs/sglang/engine.yaml:174"),
-    Argument("prefill_graph_backend", PrefillGraphBackend, "specs/sglang/engine.yaml:176"),
-    Argument("capture_max_tokens", int, "specs/sglang/engine.yaml:179"),
-    Argument("capture_tokens", tuple, "specs/sglang/engine.yaml:182"),
-    Argument("full_prefill_max_req", int, "specs/sglang/engine.yaml:192"),
-    Argument("disable_chunked_prefix_cache", bool, "specs/sglang/engine.yaml:197"),
-    Argument("full_prefill_prefix_chunk_tokens", int, "specs/sglang/engine.yaml:200"),
-    Argument("residual_streams", int, "specs/sglang/engine.yaml:204"),
-    Argument("is_multimodal", bool, "specs/sglang/engine.yaml:206"),
-    Argument("disable_radix_cache", bool, "specs/sglang/engine.yaml:207"),
-    Argument("draft_input_size", int, "specs/sglang/engine.yaml:208"),
-    Argument("mamba_conv_length", int, "specs/sglang/engine.yaml:212"),
-    Argument("draft_hidden_size", int, "specs/sglang/engine.yaml:215"),
-    Argument("draft_is_eagle3", bool, "specs/sglang/engine.yaml:218"),
-    Argument("draft_index_topk", int, "specs/sglang/engine.yaml:220"),
-    Argument("draft_vocab_size", int, "specs/sglang/engine.yaml:223"),
-    Argument("speculative_use_rejection_sampling", bool, "specs/sglang/engine.yaml:226"),
-    Argument("enable_deterministic_inference", bool, "specs/sglang/engine.yaml:228"),
-    Argument("enable_lora", bool, "specs/sglang/engine.yaml:230"),
-    Argument("kv_canary", bool, "specs/sglang/engine.yaml:231"),
-    Argument("attention_backend", AttentionBackend, "specs/sglang/engine.yaml:233"),
-    Argument("request_table_extra", int, "specs/sglang/engine.yaml:237"),
-    Argument("sliding_window", int, "specs/sglang/engine.yaml:241"),
-    Argument("attention_heads", int, "specs/sglang/engine.yaml:244"),
-    Argument("value_head_size", int, "specs/sglang/engine.yaml:245"),
-    Argument("key_heads", int, "specs/sglang/engine.yaml:246"),
-    Argument("multiprocessors", int, "specs/sglang/engine.yaml:247"),
-    Argument("flashinfer_workspace_bytes", int, "specs/sglang/engine.yaml:248"),
-    Argument("triton_kv_splits", int, "specs/sglang/engine.yaml:251"),
-    Argument("mla_latent_size", int, "specs/sglang/engine.yaml:254"),
-    Argument("mla_output_size", int, "specs/sglang/engine.yaml:257"),
-    Argument("dsa_pages", bool, "specs/sglang/engine.yaml:260"),
-    Argument("dsa_index_topk", int, "specs/sglang/engine.yaml:262"),
-    Argument("encoder_only_layers", bool, "specs/sglang/engine.yaml:265"),
-    Argument("hybrid_linear", bool, "specs/sglang/engine.yaml:267"),
-    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:270"),
-    Argument("max_source_positions", int, "specs/sglang/engine.yaml:272"),
-    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:275"),
-    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:277"),
-    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:280"),
+    Argument("attention_takes_shares", bool, "specs/sglang/engine.yaml:96"),
+    Argument("custom_all_reduce_tokens", int, "specs/sglang/engine.yaml:99"),
+    Argument("disable_attn_tp_gather", bool, "specs/sglang/engine.yaml:102"),
+    Argument("elastic_world_expanded", bool, "specs/sglang/engine.yaml:103"),
+    Argument("mori_receive_bound", bool, "specs/sglang/engine.yaml:105"),
+    Argument("attn_tp_rank", int, "specs/sglang/engine.yaml:106"),
+    Argument("latent_attention", bool, "specs/sglang/engine.yaml:107"),
+    Argument("enable_pdmux", bool, "specs/sglang/engine.yaml:109"),
+    Argument("enable_two_batch_overlap", bool, "specs/sglang/engine.yaml:111"),
+    Argument("hip", bool, "specs/sglang/engine.yaml:113"),
+    Argument("speculative_algorithm", SpeculativeAlgorithm, "specs/sglang/engine.yaml:115"),
+    Argument("speculative_adaptive", bool, "specs/sglang/engine.yaml:118"),
+    Argument("speculative_adaptive_candidates", tuple, "specs/sglang/engine.yaml:121"),
+    Argument("adaptive_draft_tokens", int, "specs/sglang/engine.yaml:124"),
+    Argument("speculative_num_steps", int, "specs/sglang/engine.yaml:128"),
+    Argument("speculative_eagle_topk", int, "specs/sglang/engine.yaml:132"),
+    Argument("speculative_num_draft_tokens", int, "specs/sglang/engine.yaml:135"),
+    Argument("enable_multi_layer_eagle", bool, "specs/sglang/engine.yaml:139"),
+    Argument("dllm_block_size", int, "specs/sglang/engine.yaml:141"),
+    Argument("disaggregation_mode", DisaggregationMode, "specs/sglang/engine.yaml:145"),
+    Argument("dllm_input_preparation", bool, "specs/sglang/engine.yaml:148"),
+    Argument("request_pool_size", int, "specs/sglang/engine.yaml:151"),
+    Argument("enable_decode_graph", bool, "specs/sglang/engine.yaml:155"),
+    Argument("disable_cuda_graph_padding", bool, "specs/sglang/engine.yaml:157"),
+    Argument("capture_max_requests", int, "specs/sglang/engine.yaml:159"),
+    Argument("capture_requests", tuple, "specs/sglang/engine.yaml:162"),
+    Argument("enable_prefill_graph", bool, "specs/sglang/engine.yaml:177"),
+    Argument("prefill_graph_backend", PrefillGraphBackend, "specs/sglang/engine.yaml:179"),
+    Argument("prefill_graph_takes_sums", bool, "specs/sglang/engine.yaml:182"),
+    Argument("capture_max_tokens", int, "specs/sglang/engine.yaml:185"),
+    Argument("capture_tokens", tuple, "specs/sglang/engine.yaml:188"),
+    Argument("full_prefill_max_req", int, "specs/sglang/engine.yaml:198"),
+    Argument("disable_chunked_prefix_cache", bool, "specs/sglang/engine.yaml:203"),
+    Argument("full_prefill_prefix_chunk_tokens", int, "specs/sglang/engine.yaml:206"),
+    Argument("residual_streams", int, "specs/sglang/engine.yaml:210"),
+    Argument("is_multimodal", bool, "specs/sglang/engine.yaml:212"),
+    Argument("disable_radix_cache", bool, "specs/sglang/engine.yaml:213"),
+    Argument("draft_input_size", int, "specs/sglang/engine.yaml:214"),
+    Argument("mamba_conv_length", int, "specs/sglang/engine.yaml:218"),
+    Argument("draft_hidden_size", int, "specs/sglang/engine.yaml:221"),
+    Argument("draft_is_eagle3", bool, "specs/sglang/engine.yaml:224"),
+    Argument("draft_index_topk", int, "specs/sglang/engine.yaml:226"),
+    Argument("draft_vocab_size", int, "specs/sglang/engine.yaml:229"),
+    Argument("speculative_use_rejection_sampling", bool, "specs/sglang/engine.yaml:232"),
+    Argument("enable_deterministic_inference", bool, "specs/sglang/engine.yaml:234"),
+    Argument("enable_lora", bool, "specs/sglang/engine.yaml:236"),
+    Argument("kv_canary", bool, "specs/sglang/engine.yaml:237"),
+    Argument("attention_backend", AttentionBackend, "specs/sglang/engine.yaml:239"),
+    Argument("request_table_extra", int, "specs/sglang/engine.yaml:243"),
+    Argument("sliding_window", int, "specs/sglang/engine.yaml:247"),
+    Argument("attention_heads", int, "specs/sglang/engine.yaml:250"),
+    Argument("value_head_size", int, "specs/sglang/engine.yaml:251"),
+    Argument("key_heads", int, "specs/sglang/engine.yaml:252"),
+    Argument("multiprocessors", int, "specs/sglang/engine.yaml:253"),
+    Argument("flashinfer_workspace_bytes", int, "specs/sglang/engine.yaml:254"),
+    Argument("triton_kv_splits", int, "specs/sglang/engine.yaml:257"),
+    Argument("mla_latent_size", int, "specs/sglang/engine.yaml:260"),
+    Argument("mla_output_size", int, "specs/sglang/engine.yaml:263"),
+    Argument("dsa_pages", bool, "specs/sglang/engine.yaml:266"),
+    Argument("dsa_index_topk", int, "specs/sglang/engine.yaml:268"),
+    Argument("encoder_only_layers", bool, "specs/sglang/engine.yaml:271"),
+    Argument("hybrid_linear", bool, "specs/sglang/engine.yaml:273"),
+    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:276"),
+    Argument("max_source_positions", int, "specs/sglang/engine.yaml:278"),
+    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:281"),
+    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:283"),
+    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:286"),
 )

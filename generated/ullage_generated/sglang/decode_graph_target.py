@@ -85,14 +85,14 @@ def fit_adaptive_verify(config: Config, rows: Rows, adaptive_draft_tokens: int |
         rows.graph_requests,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:49
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:63
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
     # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:115
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(requests=requests, tokens=tokens, proxy_tokens=proxy_tokens)
@@ -141,13 +141,13 @@ def fit_capture(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:49
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:63
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:79
+    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:97
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -157,7 +157,7 @@ def fit_capture(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -
             align_up(tokens - split, config.attn_tp_size),
         )
     # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:115
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -243,13 +243,13 @@ def fit_decode(config: Config, rows: Rows, adaptive_draft_tokens: int | None) ->
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:49
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:63
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:79
+    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:97
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -259,7 +259,7 @@ def fit_decode(config: Config, rows: Rows, adaptive_draft_tokens: int | None) ->
             align_up(tokens - split, config.attn_tp_size),
         )
     # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:115
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -345,13 +345,13 @@ def fit_dllm_extend(config: Config, rows: Rows, adaptive_draft_tokens: int | Non
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:49
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:63
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:79
+    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:97
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -361,7 +361,7 @@ def fit_dllm_extend(config: Config, rows: Rows, adaptive_draft_tokens: int | Non
             align_up(tokens - split, config.attn_tp_size),
         )
     # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:115
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -447,13 +447,13 @@ def fit_idle(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> R
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:49
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:63
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:79
+    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:97
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -463,7 +463,7 @@ def fit_idle(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> R
             align_up(tokens - split, config.attn_tp_size),
         )
     # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:115
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -551,13 +551,13 @@ def fit_target_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | N
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:49
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:63
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:79
+    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:97
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -567,7 +567,7 @@ def fit_target_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | N
             align_up(tokens - split, config.attn_tp_size),
         )
     # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:115
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -896,7 +896,7 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, pad: bool | Offer, sources: bool
     ) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:121
+        # specs/sglang/engine.yaml:124
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -904,7 +904,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_verify",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
             )
         )
         if config.adaptive:
@@ -913,7 +913,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_verify.yaml:7
@@ -1006,7 +1006,7 @@ class DecodeGraphTargetRunner:
     # specs/sglang/modes/capture.yaml:1
     def _extents_capture(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:121
+        # specs/sglang/engine.yaml:124
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -1014,7 +1014,7 @@ class DecodeGraphTargetRunner:
                 "capture",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
             )
         )
         if config.adaptive:
@@ -1023,7 +1023,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/capture.yaml:7
@@ -1102,7 +1102,7 @@ class DecodeGraphTargetRunner:
     def _extents_decode(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:121
+            # specs/sglang/engine.yaml:124
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1110,7 +1110,7 @@ class DecodeGraphTargetRunner:
                     "decode",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                 )
             )
             if config.adaptive:
@@ -1119,7 +1119,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/decode.yaml:7
@@ -1216,7 +1216,7 @@ class DecodeGraphTargetRunner:
     def _extents_dllm_extend(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:121
+            # specs/sglang/engine.yaml:124
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1224,7 +1224,7 @@ class DecodeGraphTargetRunner:
                     "dllm_extend",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                 )
             )
             if config.adaptive:
@@ -1233,7 +1233,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/dllm_extend.yaml:7
@@ -1333,7 +1333,7 @@ class DecodeGraphTargetRunner:
     def _extents_idle(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:121
+            # specs/sglang/engine.yaml:124
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1341,7 +1341,7 @@ class DecodeGraphTargetRunner:
                     "idle",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                 )
             )
             if config.adaptive:
@@ -1350,7 +1350,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                     listed="speculative_adaptive_candidates",
                 )
             rows = live_idle()
@@ -1433,7 +1433,7 @@ class DecodeGraphTargetRunner:
     def _extents_target_verify(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:121
+            # specs/sglang/engine.yaml:124
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1441,7 +1441,7 @@ class DecodeGraphTargetRunner:
                     "target_verify",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                 )
             )
             if config.adaptive:
@@ -1450,7 +1450,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/target_verify.yaml:7
@@ -6020,27 +6020,17 @@ class DecodeGraphTargetRunner:
                 Slot("graph_input_embeds", registry.graph_input_embeds),
                 # specs/sglang/slots.yaml:67
                 Slot(
-                    "dllm_input_state",
-                    registry.dllm_input_state,
-                    source="dllm_input_state",
-                    fill=0,
-                    optional=True,
+                    "dllm_input_state", registry.dllm_input_state, source="dllm_input_state", fill=0
                 ),
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
                 # specs/sglang/slots.yaml:3
-                Slot("input_ids", registry.input_ids, source="input_ids", fill=0, optional=True),
+                Slot("input_ids", registry.input_ids, source="input_ids", fill=0),
                 # specs/sglang/slots.yaml:6
                 Slot("positions", registry.positions, source="positions", fill=0),
                 # specs/sglang/slots.yaml:9
-                Slot(
-                    "out_cache_loc",
-                    registry.out_cache_loc,
-                    source="out_cache_loc",
-                    fill=0,
-                    optional=True,
-                ),
+                Slot("out_cache_loc", registry.out_cache_loc, source="out_cache_loc", fill=0),
                 # specs/sglang/backends/dsa.yaml:18
                 Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
                 # specs/sglang/backends/flashinfer.yaml:65
@@ -6053,13 +6043,7 @@ class DecodeGraphTargetRunner:
             SlotGroup(
                 lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
                 # specs/sglang/slots.yaml:15
-                Slot(
-                    "mrope_positions",
-                    registry.mrope_positions,
-                    source="mrope_positions",
-                    fill=0,
-                    optional=True,
-                ),
+                Slot("mrope_positions", registry.mrope_positions, source="mrope_positions", fill=0),
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
@@ -6075,7 +6059,6 @@ class DecodeGraphTargetRunner:
                     registry.seq_lens_cpu,
                     source="seq_lens_cpu",
                     fill=config.sequence_fill,
-                    optional=True,
                 ),
                 # specs/sglang/slots.yaml:36
                 Slot(
@@ -6092,15 +6075,10 @@ class DecodeGraphTargetRunner:
                     registry.mamba_track_indices,
                     source="mamba_track_indices",
                     fill=0,
-                    optional=True,
                 ),
                 # specs/sglang/slots.yaml:43
                 Slot(
-                    "mamba_track_mask",
-                    registry.mamba_track_mask,
-                    source="mamba_track_mask",
-                    fill=0,
-                    optional=True,
+                    "mamba_track_mask", registry.mamba_track_mask, source="mamba_track_mask", fill=0
                 ),
                 # specs/sglang/slots.yaml:46
                 Slot(
@@ -6192,7 +6170,6 @@ class DecodeGraphTargetRunner:
                     "pipeline_hidden_states",
                     registry.pipeline_hidden_states,
                     source="pipeline_hidden_states",
-                    optional=True,
                 ),
             ),
             SlotGroup(
@@ -6201,12 +6178,7 @@ class DecodeGraphTargetRunner:
                     (extents.padded.proxy_tokens, config.hidden_size),
                 ),
                 # specs/sglang/slots.yaml:89
-                Slot(
-                    "pipeline_residual",
-                    registry.pipeline_residual,
-                    source="pipeline_residual",
-                    optional=True,
-                ),
+                Slot("pipeline_residual", registry.pipeline_residual, source="pipeline_residual"),
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),

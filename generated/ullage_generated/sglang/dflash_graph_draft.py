@@ -79,7 +79,7 @@ def pad_capture_block(rows: Rows) -> Rows:
 def fit_capture_block(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode capture_block as this runner has them, after decode_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # decode_bucket: specs/sglang/runners/dflash_graph.yaml:40, specs/sglang/transforms.yaml:49
+    # decode_bucket: specs/sglang/runners/dflash_graph.yaml:40, specs/sglang/transforms.yaml:63
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
@@ -117,7 +117,7 @@ def pad_dflash_draft(rows: Rows) -> Rows:
 def fit_dflash_draft(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode dflash_draft as this runner has them, after decode_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # decode_bucket: specs/sglang/runners/dflash_graph.yaml:40, specs/sglang/transforms.yaml:49
+    # decode_bucket: specs/sglang/runners/dflash_graph.yaml:40, specs/sglang/transforms.yaml:63
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
@@ -365,7 +365,7 @@ class DflashGraphDraftRunner:
     # specs/sglang/modes/capture_block.yaml:1
     def _extents_capture_block(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:121
+        # specs/sglang/engine.yaml:124
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -373,7 +373,7 @@ class DflashGraphDraftRunner:
                 "capture_block",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
             )
         )
         if config.adaptive:
@@ -382,7 +382,7 @@ class DflashGraphDraftRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/capture_block.yaml:7
@@ -455,7 +455,7 @@ class DflashGraphDraftRunner:
     # specs/sglang/modes/dflash_draft.yaml:1
     def _extents_dflash_draft(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:121
+        # specs/sglang/engine.yaml:124
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -463,7 +463,7 @@ class DflashGraphDraftRunner:
                 "dflash_draft",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
             )
         )
         if config.adaptive:
@@ -472,7 +472,7 @@ class DflashGraphDraftRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/dflash_draft.yaml:7

@@ -78,7 +78,7 @@ def fit_capture_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_draft_extend as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:37,
-    # specs/sglang/transforms.yaml:61
+    # specs/sglang/transforms.yaml:75
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -151,7 +151,7 @@ def fit_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode draft_extend as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:37,
-    # specs/sglang/transforms.yaml:61
+    # specs/sglang/transforms.yaml:75
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -224,7 +224,7 @@ def fit_idle_in_catch_up(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_in_catch_up as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:37,
-    # specs/sglang/transforms.yaml:61
+    # specs/sglang/transforms.yaml:75
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -501,20 +501,24 @@ class DraftExtendGraphDraftRunner:
         """The slots that each mode loads."""
         return {
             **dict.fromkeys(
-                (Mode.CAPTURE_DRAFT_EXTEND, Mode.DRAFT_EXTEND, Mode.IDLE_IN_CATCH_UP),
-                self._slots_catching_up(),
+                (Mode.CAPTURE_DRAFT_EXTEND, Mode.DRAFT_EXTEND), self._slots_capture_draft_extend()
             ),
+            **dict.fromkeys((Mode.IDLE_IN_CATCH_UP,), self._slots_idling()),
         }
 
     def _poison(self, live: LiveBatch) -> None:
         match live.mode:
-            case Mode.CAPTURE_DRAFT_EXTEND | Mode.DRAFT_EXTEND | Mode.IDLE_IN_CATCH_UP:
-                self._poison_catching_up(live)
+            case Mode.CAPTURE_DRAFT_EXTEND | Mode.DRAFT_EXTEND:
+                self._poison_capture_draft_extend(live)
+            case Mode.IDLE_IN_CATCH_UP:
+                self._poison_idling(live)
 
     def _require_unpoisoned(self, batch: DraftExtendGraphDraftBatch) -> None:
         match batch.mode:
-            case Mode.CAPTURE_DRAFT_EXTEND | Mode.DRAFT_EXTEND | Mode.IDLE_IN_CATCH_UP:
-                self._require_unpoisoned_catching_up(batch, batch.mode.value)
+            case Mode.CAPTURE_DRAFT_EXTEND | Mode.DRAFT_EXTEND:
+                self._require_unpoisoned_capture_draft_extend(batch, batch.mode.value)
+            case Mode.IDLE_IN_CATCH_UP:
+                self._require_unpoisoned_idling(batch, batch.mode.value)
 
     # specs/sglang/modes/capture_draft_extend.yaml:1
     def _extents_capture_draft_extend(
@@ -558,7 +562,9 @@ class DraftExtendGraphDraftRunner:
             )
         rows = live_capture_draft_extend(config, requests)
         if sources:
-            self._check_sources_catching_up(live, rows, isinstance(pad, Offer) and pad.checked)
+            self._check_sources_capture_draft_extend(
+                live, rows, isinstance(pad, Offer) and pad.checked
+            )
         padded_rows = (
             pad.rows if isinstance(pad, Offer) else pad_capture_draft_extend(rows) if pad else rows
         )
@@ -607,7 +613,9 @@ class DraftExtendGraphDraftRunner:
                 )
             rows = live_draft_extend(config, requests)
             if sources:
-                self._check_sources_catching_up(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_capture_draft_extend(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
@@ -675,7 +683,7 @@ class DraftExtendGraphDraftRunner:
         try:
             rows = live_idle_in_catch_up()
             if sources:
-                self._check_sources_catching_up(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_idling(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
@@ -744,7 +752,7 @@ class DraftExtendGraphDraftRunner:
         )
         return Extents(rows, padded_rows)
 
-    def _check_sources_catching_up(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+    def _check_sources_capture_draft_extend(self, live: LiveBatch, rows: Rows, known: bool) -> None:
         """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
         config = self.config
         mode = live.mode.value
@@ -915,10 +923,10 @@ class DraftExtendGraphDraftRunner:
                 place="specs/sglang/slots.yaml:140",
             )
         if self.debug.values:
-            self._check_values_catching_up(live, mode)
+            self._check_values_capture_draft_extend(live, mode)
 
-    def _slots_catching_up(self) -> SlotTable[LiveBatch, Extents]:
-        """The slots of capture_draft_extend, draft_extend, idle_in_catch_up."""
+    def _slots_capture_draft_extend(self) -> SlotTable[LiveBatch, Extents]:
+        """The slots of capture_draft_extend, draft_extend."""
         config = self.config
         registry = self.registry
         return SlotTable(
@@ -1287,7 +1295,7 @@ class DraftExtendGraphDraftRunner:
             ),
         )
 
-    def _check_values_catching_up(self, live: LiveBatch, mode: str) -> None:
+    def _check_values_capture_draft_extend(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
         config = self.config
         registry = self.registry
@@ -1400,7 +1408,7 @@ class DraftExtendGraphDraftRunner:
                 place="specs/sglang/slots.yaml:140",
             )
 
-    def _poison_catching_up(self, live: LiveBatch) -> None:
+    def _poison_capture_draft_extend(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
         poison_around(self.registry.flashinfer_graph_workspace, None)
         poison_around(self.registry.mla_workspace, None)
@@ -1463,7 +1471,770 @@ class DraftExtendGraphDraftRunner:
         poison_around(self.registry.triton_attn_logits, None)
         poison_around(self.registry.triton_attn_lse, None)
 
-    def _require_unpoisoned_catching_up(self, batch: DraftExtendGraphDraftBatch, mode: str) -> None:
+    def _require_unpoisoned_capture_draft_extend(
+        self, batch: DraftExtendGraphDraftBatch, mode: str
+    ) -> None:
+        """Debug mode: readers of padded rows find none that nobody wrote."""
+        if batch.input_ids is not None:
+            require_unpoisoned(
+                mode, "input_ids", batch.input_ids, place="specs/sglang/slots.yaml:3"
+            )
+        if batch.positions is not None:
+            require_unpoisoned(
+                mode, "positions", batch.positions, place="specs/sglang/slots.yaml:6"
+            )
+        if batch.out_cache_loc is not None:
+            require_unpoisoned(
+                mode, "out_cache_loc", batch.out_cache_loc, place="specs/sglang/slots.yaml:9"
+            )
+        if batch.mrope_positions is not None:
+            require_unpoisoned(
+                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
+            )
+        if batch.req_pool_indices is not None:
+            require_unpoisoned(
+                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
+            )
+        if batch.seq_lens is not None:
+            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
+        if batch.seq_lens_cpu is not None:
+            require_unpoisoned(
+                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
+            )
+        if batch.verify_extend_seq_lens is not None:
+            require_unpoisoned(
+                mode,
+                "verify_extend_seq_lens",
+                batch.verify_extend_seq_lens,
+                place="specs/sglang/slots.yaml:128",
+            )
+        if batch.num_correct_drafts is not None:
+            require_unpoisoned(
+                mode,
+                "num_correct_drafts",
+                batch.num_correct_drafts,
+                place="specs/sglang/slots.yaml:131",
+            )
+        if batch.num_accept_tokens is not None:
+            require_unpoisoned(
+                mode,
+                "num_accept_tokens",
+                batch.num_accept_tokens,
+                place="specs/sglang/slots.yaml:134",
+            )
+        if batch.select_index is not None:
+            require_unpoisoned(
+                mode, "select_index", batch.select_index, place="specs/sglang/slots.yaml:137"
+            )
+        if batch.draft_mamba_track_indices is not None:
+            require_unpoisoned(
+                mode,
+                "draft_mamba_track_indices",
+                batch.draft_mamba_track_indices,
+                place="specs/sglang/slots.yaml:140",
+            )
+
+    def _check_sources_idling(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+        """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
+        config = self.config
+        mode = live.mode.value
+        registry = self.registry
+        # specs/sglang/slots.yaml:3
+        if live.input_ids is not None:
+            check_source(
+                mode,
+                "input_ids",
+                live.input_ids,
+                shape=(rows.tokens,),
+                into=registry.input_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:3",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:6
+        if live.positions is not None or rows.tokens > 0:
+            check_source(
+                mode,
+                "positions",
+                live.positions,
+                shape=(rows.tokens,),
+                into=registry.positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:6",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:9
+        if live.out_cache_loc is not None:
+            check_source(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                shape=(rows.tokens,),
+                into=registry.out_cache_loc,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:9",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:15
+        if live.mrope_positions is not None:
+            check_source(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                shape=(3, rows.tokens),
+                into=registry.mrope_positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:15",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:18
+        if live.req_pool_indices is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                shape=(rows.requests,),
+                into=registry.req_pool_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:18",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:21
+        if live.seq_lens is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                shape=(rows.requests,),
+                into=registry.seq_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:21",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:24
+        if live.seq_lens_cpu is not None:
+            check_source(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                shape=(rows.requests,),
+                into=registry.seq_lens_cpu,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:24",
+            )
+        # specs/sglang/slots.yaml:125
+        if registry.target_hidden_states is not None and live.hidden_states is not None:
+            check_source(
+                mode,
+                "target_hidden_states",
+                live.hidden_states,
+                shape=(rows.tokens, present(config.draft_input_size)),
+                into=registry.target_hidden_states,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:125",
+            )
+        # specs/sglang/slots.yaml:128
+        if registry.verify_extend_seq_lens is not None and (
+            live.extend_seq_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "verify_extend_seq_lens",
+                live.extend_seq_lens,
+                shape=(rows.requests,),
+                into=registry.verify_extend_seq_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:128",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:131
+        if registry.num_correct_drafts is not None and (
+            live.num_correct_drafts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "num_correct_drafts",
+                live.num_correct_drafts,
+                shape=(rows.requests,),
+                into=registry.num_correct_drafts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:131",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:134
+        if registry.num_accept_tokens is not None and (
+            live.num_accept_tokens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "num_accept_tokens",
+                live.num_accept_tokens,
+                shape=(rows.requests,),
+                into=registry.num_accept_tokens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:134",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:137
+        if registry.select_index is not None and (
+            live.select_index is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "select_index",
+                live.select_index,
+                shape=(rows.requests,),
+                into=registry.select_index,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:137",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:140
+        if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_source(
+                mode,
+                "draft_mamba_track_indices",
+                live.mamba_track_indices,
+                shape=(rows.requests,),
+                into=registry.draft_mamba_track_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:140",
+            )
+        if self.debug.values:
+            self._check_values_idling(live, mode)
+
+    def _slots_idling(self) -> SlotTable[LiveBatch, Extents]:
+        """The slots of idle_in_catch_up."""
+        config = self.config
+        registry = self.registry
+        return SlotTable(
+            SlotGroup(
+                lambda extents: (
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            config.flashinfer_single_rows,
+                            2 * config.multiprocessors // config.key_heads * config.flashinfer_tile,
+                            align_up(
+                                extents.rows.tokens * config.flashinfer_group,
+                                config.flashinfer_tile,
+                            )
+                            + (extents.rows.requests - 1) * config.flashinfer_tile,
+                        )
+                        * config.flashinfer_row_bytes,
+                    ),
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            config.flashinfer_single_rows,
+                            2 * config.multiprocessors // config.key_heads * config.flashinfer_tile,
+                            align_up(
+                                extents.padded.tokens * config.flashinfer_group,
+                                config.flashinfer_tile,
+                            )
+                            + (extents.padded.requests - 1) * config.flashinfer_tile,
+                        )
+                        * config.flashinfer_row_bytes,
+                    ),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:100
+                Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                ),
+                # specs/sglang/backends/mla.yaml:78
+                Slot("mla_workspace", registry.mla_workspace),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
+                # specs/sglang/slots.yaml:3
+                Slot("input_ids", registry.input_ids, source="input_ids", fill=0),
+                # specs/sglang/slots.yaml:6
+                Slot("positions", registry.positions, source="positions", fill=0),
+                # specs/sglang/slots.yaml:9
+                Slot("out_cache_loc", registry.out_cache_loc, source="out_cache_loc", fill=0),
+                # specs/sglang/backends/dsa.yaml:18
+                Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
+                # specs/sglang/backends/flashinfer.yaml:65
+                Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
+                # specs/sglang/backends/triton.yaml:35
+                Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
+                # specs/sglang/backends/triton.yaml:39
+                Slot("triton_num_kv_splits", registry.triton_num_kv_splits),
+            ),
+            SlotGroup(
+                lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
+                # specs/sglang/slots.yaml:15
+                Slot("mrope_positions", registry.mrope_positions, source="mrope_positions", fill=0),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
+                # specs/sglang/slots.yaml:18
+                Slot(
+                    "req_pool_indices", registry.req_pool_indices, source="req_pool_indices", fill=0
+                ),
+                # specs/sglang/slots.yaml:21
+                Slot("seq_lens", registry.seq_lens, source="seq_lens", fill=config.sequence_fill),
+                # specs/sglang/slots.yaml:24
+                Slot(
+                    "seq_lens_cpu",
+                    registry.seq_lens_cpu,
+                    source="seq_lens_cpu",
+                    fill=config.sequence_fill,
+                ),
+                # specs/sglang/slots.yaml:128
+                Slot(
+                    "verify_extend_seq_lens",
+                    registry.verify_extend_seq_lens,
+                    source="extend_seq_lens",
+                    fill=None
+                    if registry.verify_extend_seq_lens is None
+                    else present(config.draft_extend_width),
+                ),
+                # specs/sglang/slots.yaml:131
+                Slot(
+                    "num_correct_drafts",
+                    registry.num_correct_drafts,
+                    source="num_correct_drafts",
+                    fill=None
+                    if registry.num_correct_drafts is None
+                    else present(config.draft_extend_width),
+                ),
+                # specs/sglang/slots.yaml:134
+                Slot(
+                    "num_accept_tokens",
+                    registry.num_accept_tokens,
+                    source="num_accept_tokens",
+                    fill=None
+                    if registry.num_accept_tokens is None
+                    else -1
+                    if present(config.enable_multi_layer_eagle)
+                    else present(config.draft_extend_width),
+                ),
+                # specs/sglang/slots.yaml:137
+                Slot("select_index", registry.select_index, source="select_index", fill=0),
+                # specs/sglang/slots.yaml:140
+                Slot(
+                    "draft_mamba_track_indices",
+                    registry.draft_mamba_track_indices,
+                    source="mamba_track_indices",
+                    fill=0,
+                ),
+                # specs/sglang/backends/flashinfer.yaml:45
+                Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
+                # specs/sglang/backends/mla.yaml:33
+                Slot("mla_kv_lens", registry.mla_kv_lens),
+                # specs/sglang/backends/mla.yaml:40
+                Slot("mla_kv_lens_cpu", registry.mla_kv_lens_cpu),
+                # specs/sglang/backends/page_tables.yaml:28
+                Slot("cache_seqlens", registry.cache_seqlens),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                ),
+                # specs/sglang/slots.yaml:74
+                Slot(
+                    "global_num_tokens",
+                    registry.global_num_tokens,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
+                ),
+                # specs/sglang/slots.yaml:77
+                Slot(
+                    "global_num_tokens_for_logprob",
+                    registry.global_num_tokens_for_logprob,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, present(config.draft_input_size)),
+                    (extents.padded.tokens, present(config.draft_input_size)),
+                ),
+                # specs/sglang/slots.yaml:125
+                Slot("target_hidden_states", registry.target_hidden_states, source="hidden_states"),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, present(config.draft_index_topk)),
+                    (extents.padded.tokens, present(config.draft_index_topk)),
+                ),
+                # specs/sglang/slots.yaml:144
+                Slot("draft_extend_seed_topk", registry.draft_extend_seed_topk),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, present(config.draft_vocab_size)),
+                    (extents.padded.requests, present(config.draft_vocab_size)),
+                ),
+                # specs/sglang/slots.yaml:148
+                Slot("draft_logits", registry.draft_logits),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, present(config.dsa_columns)),
+                    (extents.padded.tokens, present(config.dsa_columns)),
+                ),
+                # specs/sglang/backends/dsa.yaml:15
+                Slot("dsa_page_table", registry.dsa_page_table),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
+                # specs/sglang/backends/dsa.yaml:20
+                Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:47
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:50
+                Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:69
+                Slot("flashinfer_mask_indptr", registry.flashinfer_mask_indptr),
+                # specs/sglang/backends/mla.yaml:19
+                Slot("mla_kv_indptr", registry.mla_kv_indptr),
+                # specs/sglang/backends/mla.yaml:22
+                Slot("mla_qo_indptr", registry.mla_qo_indptr),
+                # specs/sglang/backends/mla.yaml:34
+                Slot("mla_kv_indptr_cpu", registry.mla_kv_indptr_cpu),
+                # specs/sglang/backends/mla.yaml:37
+                Slot("mla_qo_indptr_cpu", registry.mla_qo_indptr_cpu),
+                # specs/sglang/backends/page_tables.yaml:30
+                Slot("cu_seqlens_q", registry.cu_seqlens_q),
+                # specs/sglang/backends/page_tables.yaml:33
+                Slot("cu_seqlens_k", registry.cu_seqlens_k),
+                # specs/sglang/backends/triton.yaml:11
+                Slot("triton_kv_indptr", registry.triton_kv_indptr),
+                # specs/sglang/backends/triton.yaml:14
+                Slot("triton_window_kv_indptr", registry.triton_window_kv_indptr),
+                # specs/sglang/backends/triton.yaml:17
+                Slot("triton_qo_indptr", registry.triton_qo_indptr),
+                # specs/sglang/backends/triton.yaml:19
+                Slot("triton_mask_indptr", registry.triton_mask_indptr),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, present(config.dsa_index_topk)),
+                    (extents.padded.requests, present(config.dsa_index_topk)),
+                ),
+                # specs/sglang/backends/dsa.yaml:23
+                Slot("dsa_kv_indices", registry.dsa_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.sequence_limit),
+                    (extents.padded.requests, config.sequence_limit),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:59
+                Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
+                # specs/sglang/backends/flashinfer.yaml:62
+                Slot("flashinfer_second_kv_indices", registry.flashinfer_second_kv_indices),
+                # specs/sglang/backends/mla.yaml:30
+                Slot("mla_kv_indices", registry.mla_kv_indices),
+                # specs/sglang/backends/triton.yaml:27
+                Slot("triton_kv_indices", registry.triton_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.context_length),
+                    (extents.padded.tokens, config.context_length),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:72
+                Slot("flashinfer_custom_mask", registry.flashinfer_custom_mask),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.mla_blocks),
+                    (extents.padded.requests, config.mla_blocks),
+                ),
+                # specs/sglang/backends/mla.yaml:48
+                Slot("mla_block_table", registry.mla_block_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.mla_latent_size)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.mla_latent_size),
+                    ),
+                ),
+                # specs/sglang/backends/mla.yaml:51
+                Slot("mla_padded_q", registry.mla_padded_q),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.mla_output_size)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.mla_output_size),
+                    ),
+                ),
+                # specs/sglang/backends/mla.yaml:54
+                Slot("mla_unpadded_output", registry.mla_unpadded_output),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.table_columns),
+                    (extents.padded.requests, config.table_columns),
+                ),
+                # specs/sglang/backends/page_tables.yaml:20
+                Slot("page_table", registry.page_table),
+                # specs/sglang/backends/page_tables.yaml:22
+                Slot("window_page_table", registry.window_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, present(config.max_source_positions)),
+                    (extents.padded.requests, present(config.max_source_positions)),
+                ),
+                # specs/sglang/backends/page_tables.yaml:25
+                Slot("encoder_page_table", registry.encoder_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (4 * align_up(extents.rows.requests, 4) + 1,),
+                    (4 * align_up(extents.padded.requests, 4) + 1,),
+                ),
+                # specs/sglang/backends/page_tables.yaml:35
+                Slot("scheduler_metadata", registry.scheduler_metadata),
+            ),
+            SlotGroup(
+                lambda extents: ((config.context_pages,), (config.context_pages,)),
+                # specs/sglang/backends/page_tables.yaml:38
+                Slot("strided_indices", registry.strided_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.sliding_window),
+                    (extents.padded.tokens, config.sliding_window),
+                ),
+                # specs/sglang/backends/triton.yaml:31
+                Slot("triton_window_kv_indices", registry.triton_window_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                ),
+                # specs/sglang/backends/triton.yaml:59
+                Slot("triton_attn_logits", registry.triton_attn_logits),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.triton_kv_splits)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                    ),
+                ),
+                # specs/sglang/backends/triton.yaml:62
+                Slot("triton_attn_lse", registry.triton_attn_lse),
+            ),
+        )
+
+    def _check_values_idling(self, live: LiveBatch, mode: str) -> None:
+        """Debug mode: every element of every source is in its range."""
+        config = self.config
+        registry = self.registry
+        if live.input_ids is not None:
+            check_values(
+                mode,
+                "input_ids",
+                live.input_ids,
+                0,
+                config.vocab_size - 1,
+                place="specs/sglang/slots.yaml:3",
+            )
+        if live.positions is not None:
+            check_values(
+                mode,
+                "positions",
+                live.positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:6",
+            )
+        if live.out_cache_loc is not None:
+            check_values(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+                place="specs/sglang/slots.yaml:9",
+            )
+        if live.mrope_positions is not None:
+            check_values(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:15",
+            )
+        if live.req_pool_indices is not None:
+            check_values(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                0,
+                config.request_pool_size,
+                place="specs/sglang/slots.yaml:18",
+            )
+        if live.seq_lens is not None:
+            check_values(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:21",
+            )
+        if live.seq_lens_cpu is not None:
+            check_values(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:24",
+            )
+        if registry.verify_extend_seq_lens is not None and live.extend_seq_lens is not None:
+            check_values(
+                mode,
+                "verify_extend_seq_lens",
+                live.extend_seq_lens,
+                0,
+                2147483647,
+                place="specs/sglang/slots.yaml:128",
+            )
+        if registry.num_correct_drafts is not None and live.num_correct_drafts is not None:
+            check_values(
+                mode,
+                "num_correct_drafts",
+                live.num_correct_drafts,
+                0,
+                2147483647,
+                place="specs/sglang/slots.yaml:131",
+            )
+        if registry.num_accept_tokens is not None and live.num_accept_tokens is not None:
+            check_values(
+                mode,
+                "num_accept_tokens",
+                live.num_accept_tokens,
+                -1,
+                2147483647,
+                place="specs/sglang/slots.yaml:134",
+            )
+        if registry.select_index is not None and live.select_index is not None:
+            check_values(
+                mode,
+                "select_index",
+                live.select_index,
+                0,
+                2147483647,
+                place="specs/sglang/slots.yaml:137",
+            )
+        if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_values(
+                mode,
+                "draft_mamba_track_indices",
+                live.mamba_track_indices,
+                0,
+                present(config.mamba_cache_size),
+                place="specs/sglang/slots.yaml:140",
+            )
+
+    def _poison_idling(self, live: LiveBatch) -> None:
+        """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.flashinfer_graph_workspace, None)
+        poison_around(self.registry.mla_workspace, None)
+        poison_around(self.registry.input_ids, live.input_ids)
+        poison_around(self.registry.positions, live.positions)
+        poison_around(self.registry.out_cache_loc, live.out_cache_loc)
+        poison_around(self.registry.mrope_positions, live.mrope_positions)
+        poison_around(self.registry.req_pool_indices, live.req_pool_indices)
+        poison_around(self.registry.seq_lens, live.seq_lens)
+        poison_around(self.registry.seq_lens_cpu, live.seq_lens_cpu)
+        poison_around(self.registry.global_num_tokens, None)
+        poison_around(self.registry.global_num_tokens_for_logprob, None)
+        poison_around(self.registry.target_hidden_states, live.hidden_states)
+        poison_around(self.registry.verify_extend_seq_lens, live.extend_seq_lens)
+        poison_around(self.registry.num_correct_drafts, live.num_correct_drafts)
+        poison_around(self.registry.num_accept_tokens, live.num_accept_tokens)
+        poison_around(self.registry.select_index, live.select_index)
+        poison_around(self.registry.draft_mamba_track_indices, live.mamba_track_indices)
+        poison_around(self.registry.draft_extend_seed_topk, None)
+        poison_around(self.registry.draft_logits, None)
+        poison_around(self.registry.dsa_page_table, None)
+        poison_around(self.registry.dsa_cache_seqlens, None)
+        poison_around(self.registry.dsa_kv_indptr, None)
+        poison_around(self.registry.dsa_kv_indices, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_second_kv_indptr, None)
+        poison_around(self.registry.flashinfer_second_qo_indptr, None)
+        poison_around(self.registry.flashinfer_kv_indices, None)
+        poison_around(self.registry.flashinfer_second_kv_indices, None)
+        poison_around(self.registry.flashinfer_window_cache_loc, None)
+        poison_around(self.registry.flashinfer_mask_indptr, None)
+        poison_around(self.registry.flashinfer_custom_mask, None)
+        poison_around(self.registry.mla_kv_indptr, None)
+        poison_around(self.registry.mla_qo_indptr, None)
+        poison_around(self.registry.mla_kv_indices, None)
+        poison_around(self.registry.mla_kv_lens, None)
+        poison_around(self.registry.mla_kv_indptr_cpu, None)
+        poison_around(self.registry.mla_qo_indptr_cpu, None)
+        poison_around(self.registry.mla_kv_lens_cpu, None)
+        poison_around(self.registry.mla_block_table, None)
+        poison_around(self.registry.mla_padded_q, None)
+        poison_around(self.registry.mla_unpadded_output, None)
+        poison_around(self.registry.page_table, None)
+        poison_around(self.registry.window_page_table, None)
+        poison_around(self.registry.encoder_page_table, None)
+        poison_around(self.registry.cache_seqlens, None)
+        poison_around(self.registry.cu_seqlens_q, None)
+        poison_around(self.registry.cu_seqlens_k, None)
+        poison_around(self.registry.scheduler_metadata, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_window_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
+        poison_around(self.registry.triton_kv_indices, None)
+        poison_around(self.registry.triton_window_kv_indices, None)
+        poison_around(self.registry.triton_window_cache_loc, None)
+        poison_around(self.registry.triton_num_kv_splits, None)
+        poison_around(self.registry.triton_attn_logits, None)
+        poison_around(self.registry.triton_attn_lse, None)
+
+    def _require_unpoisoned_idling(self, batch: DraftExtendGraphDraftBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
         if batch.input_ids is not None:
             require_unpoisoned(

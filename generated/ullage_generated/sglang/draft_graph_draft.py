@@ -77,7 +77,7 @@ def pad_capture_draft(rows: Rows) -> Rows:
 def fit_capture_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_draft as this runner has them, after draft_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:55
+    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:69
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -149,7 +149,7 @@ def pad_eagle_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_eagle_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode eagle_draft as this runner has them, after draft_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:55
+    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:69
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -221,7 +221,7 @@ def pad_idle_in_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_idle_in_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_in_draft as this runner has them, after draft_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:55
+    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:69
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -478,20 +478,23 @@ class DraftGraphDraftRunner:
     def _tables(self) -> Mapping[Mode, SlotTable[LiveBatch, Extents]]:
         """The slots that each mode loads."""
         return {
-            **dict.fromkeys(
-                (Mode.CAPTURE_DRAFT, Mode.EAGLE_DRAFT, Mode.IDLE_IN_DRAFT), self._slots_drafting()
-            ),
+            **dict.fromkeys((Mode.CAPTURE_DRAFT, Mode.EAGLE_DRAFT), self._slots_capture_draft()),
+            **dict.fromkeys((Mode.IDLE_IN_DRAFT,), self._slots_idling()),
         }
 
     def _poison(self, live: LiveBatch) -> None:
         match live.mode:
-            case Mode.CAPTURE_DRAFT | Mode.EAGLE_DRAFT | Mode.IDLE_IN_DRAFT:
-                self._poison_drafting(live)
+            case Mode.CAPTURE_DRAFT | Mode.EAGLE_DRAFT:
+                self._poison_capture_draft(live)
+            case Mode.IDLE_IN_DRAFT:
+                self._poison_idling(live)
 
     def _require_unpoisoned(self, batch: DraftGraphDraftBatch) -> None:
         match batch.mode:
-            case Mode.CAPTURE_DRAFT | Mode.EAGLE_DRAFT | Mode.IDLE_IN_DRAFT:
-                self._require_unpoisoned_drafting(batch, batch.mode.value)
+            case Mode.CAPTURE_DRAFT | Mode.EAGLE_DRAFT:
+                self._require_unpoisoned_capture_draft(batch, batch.mode.value)
+            case Mode.IDLE_IN_DRAFT:
+                self._require_unpoisoned_idling(batch, batch.mode.value)
 
     # specs/sglang/modes/capture_draft.yaml:1
     def _extents_capture_draft(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
@@ -533,7 +536,7 @@ class DraftGraphDraftRunner:
             )
         rows = live_capture_draft(config, requests)
         if sources:
-            self._check_sources_drafting(live, rows, isinstance(pad, Offer) and pad.checked)
+            self._check_sources_capture_draft(live, rows, isinstance(pad, Offer) and pad.checked)
         padded_rows = (
             pad.rows if isinstance(pad, Offer) else pad_capture_draft(rows) if pad else rows
         )
@@ -582,7 +585,9 @@ class DraftGraphDraftRunner:
                 )
             rows = live_eagle_draft(config, requests)
             if sources:
-                self._check_sources_drafting(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_capture_draft(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
@@ -648,7 +653,7 @@ class DraftGraphDraftRunner:
         try:
             rows = live_idle_in_draft()
             if sources:
-                self._check_sources_drafting(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_idling(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
@@ -716,7 +721,7 @@ class DraftGraphDraftRunner:
         )
         return Extents(rows, padded_rows)
 
-    def _check_sources_drafting(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+    def _check_sources_capture_draft(self, live: LiveBatch, rows: Rows, known: bool) -> None:
         """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
         config = self.config
         mode = live.mode.value
@@ -920,10 +925,10 @@ class DraftGraphDraftRunner:
                 place="specs/sglang/slots.yaml:121",
             )
         if self.debug.values:
-            self._check_values_drafting(live, mode)
+            self._check_values_capture_draft(live, mode)
 
-    def _slots_drafting(self) -> SlotTable[LiveBatch, Extents]:
-        """The slots of capture_draft, eagle_draft, idle_in_draft."""
+    def _slots_capture_draft(self) -> SlotTable[LiveBatch, Extents]:
+        """The slots of capture_draft, eagle_draft."""
         config = self.config
         registry = self.registry
         return SlotTable(
@@ -1265,7 +1270,7 @@ class DraftGraphDraftRunner:
             ),
         )
 
-    def _check_values_drafting(self, live: LiveBatch, mode: str) -> None:
+    def _check_values_capture_draft(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
         config = self.config
         registry = self.registry
@@ -1387,7 +1392,7 @@ class DraftGraphDraftRunner:
                 place="specs/sglang/slots.yaml:121",
             )
 
-    def _poison_drafting(self, live: LiveBatch) -> None:
+    def _poison_capture_draft(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
         poison_around(self.registry.flashinfer_draft_workspace, None)
         poison_around(self.registry.mla_workspace, None)
@@ -1431,7 +1436,786 @@ class DraftGraphDraftRunner:
         poison_around(self.registry.triton_draft_kv_indptr, None)
         poison_around(self.registry.triton_draft_kv_indices, None)
 
-    def _require_unpoisoned_drafting(self, batch: DraftGraphDraftBatch, mode: str) -> None:
+    def _require_unpoisoned_capture_draft(self, batch: DraftGraphDraftBatch, mode: str) -> None:
+        """Debug mode: readers of padded rows find none that nobody wrote."""
+        if batch.input_ids is not None:
+            require_unpoisoned(
+                mode, "input_ids", batch.input_ids, place="specs/sglang/slots.yaml:3"
+            )
+        if batch.positions is not None:
+            require_unpoisoned(
+                mode, "positions", batch.positions, place="specs/sglang/slots.yaml:6"
+            )
+        if batch.mrope_positions is not None:
+            require_unpoisoned(
+                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
+            )
+        if batch.req_pool_indices is not None:
+            require_unpoisoned(
+                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
+            )
+        if batch.seq_lens is not None:
+            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
+        if batch.seq_lens_cpu is not None:
+            require_unpoisoned(
+                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
+            )
+        if batch.canary_request_ids is not None:
+            require_unpoisoned(
+                mode,
+                "canary_request_ids",
+                batch.canary_request_ids,
+                place="specs/sglang/slots.yaml:61",
+            )
+        if batch.canary_bootstrap_rooms is not None:
+            require_unpoisoned(
+                mode,
+                "canary_bootstrap_rooms",
+                batch.canary_bootstrap_rooms,
+                place="specs/sglang/slots.yaml:64",
+            )
+        if batch.draft_cache_loc is not None:
+            require_unpoisoned(
+                mode, "draft_cache_loc", batch.draft_cache_loc, place="specs/sglang/slots.yaml:92"
+            )
+        if batch.draft_topk_p is not None:
+            require_unpoisoned(
+                mode, "draft_topk_p", batch.draft_topk_p, place="specs/sglang/slots.yaml:100"
+            )
+        if batch.draft_topk_index is not None:
+            require_unpoisoned(
+                mode,
+                "draft_topk_index",
+                batch.draft_topk_index,
+                place="specs/sglang/slots.yaml:103",
+            )
+        if batch.draft_hidden_states is not None:
+            require_unpoisoned(
+                mode,
+                "draft_hidden_states",
+                batch.draft_hidden_states,
+                place="specs/sglang/slots.yaml:106",
+            )
+        if batch.draft_temperatures is not None:
+            require_unpoisoned(
+                mode,
+                "draft_temperatures",
+                batch.draft_temperatures,
+                place="specs/sglang/slots.yaml:109",
+            )
+        if batch.draft_top_ks is not None:
+            require_unpoisoned(
+                mode, "draft_top_ks", batch.draft_top_ks, place="specs/sglang/slots.yaml:112"
+            )
+        if batch.draft_sampling_seed is not None:
+            require_unpoisoned(
+                mode,
+                "draft_sampling_seed",
+                batch.draft_sampling_seed,
+                place="specs/sglang/slots.yaml:118",
+            )
+        if batch.draft_seed_topk is not None:
+            require_unpoisoned(
+                mode, "draft_seed_topk", batch.draft_seed_topk, place="specs/sglang/slots.yaml:121"
+            )
+
+    def _check_sources_idling(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+        """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
+        config = self.config
+        mode = live.mode.value
+        registry = self.registry
+        # specs/sglang/slots.yaml:3
+        if live.input_ids is not None:
+            check_source(
+                mode,
+                "input_ids",
+                live.input_ids,
+                shape=(rows.tokens,),
+                into=registry.input_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:3",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:6
+        if live.positions is not None or rows.tokens > 0:
+            check_source(
+                mode,
+                "positions",
+                live.positions,
+                shape=(rows.tokens,),
+                into=registry.positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:6",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:15
+        if live.mrope_positions is not None:
+            check_source(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                shape=(3, rows.tokens),
+                into=registry.mrope_positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:15",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:18
+        if live.req_pool_indices is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                shape=(rows.requests,),
+                into=registry.req_pool_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:18",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:21
+        if live.seq_lens is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                shape=(rows.requests,),
+                into=registry.seq_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:21",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:24
+        if live.seq_lens_cpu is not None:
+            check_source(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                shape=(rows.requests,),
+                into=registry.seq_lens_cpu,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:24",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:61
+        if registry.canary_request_ids is not None and (
+            live.request_ids is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "canary_request_ids",
+                live.request_ids,
+                shape=(rows.requests,),
+                into=registry.canary_request_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:61",
+            )
+        # specs/sglang/slots.yaml:64
+        if registry.canary_bootstrap_rooms is not None and (
+            live.bootstrap_rooms is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "canary_bootstrap_rooms",
+                live.bootstrap_rooms,
+                shape=(rows.requests,),
+                into=registry.canary_bootstrap_rooms,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:64",
+            )
+        # specs/sglang/slots.yaml:92
+        if registry.draft_cache_loc is not None and (
+            live.draft_cache_loc is not None
+            or rows.tokens * present(config.speculative_num_steps) > 0
+        ):
+            check_source(
+                mode,
+                "draft_cache_loc",
+                live.draft_cache_loc,
+                shape=(rows.tokens * present(config.speculative_num_steps),),
+                into=registry.draft_cache_loc,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:92",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:100
+        if registry.draft_topk_p is not None and (live.topk_p is not None or rows.requests > 0):
+            check_source(
+                mode,
+                "draft_topk_p",
+                live.topk_p,
+                shape=(rows.requests, present(config.speculative_eagle_topk)),
+                into=registry.draft_topk_p,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:100",
+            )
+        # specs/sglang/slots.yaml:103
+        if registry.draft_topk_index is not None and (
+            live.topk_index is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "draft_topk_index",
+                live.topk_index,
+                shape=(rows.requests, present(config.speculative_eagle_topk)),
+                into=registry.draft_topk_index,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:103",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:106
+        if registry.draft_hidden_states is not None and live.hidden_states is not None:
+            check_source(
+                mode,
+                "draft_hidden_states",
+                live.hidden_states,
+                shape=(rows.requests, present(config.draft_hidden_size)),
+                into=registry.draft_hidden_states,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:106",
+            )
+        # specs/sglang/slots.yaml:109
+        if registry.draft_temperatures is not None and live.temperatures is not None:
+            check_source(
+                mode,
+                "draft_temperatures",
+                live.temperatures,
+                shape=(rows.requests, 1),
+                into=registry.draft_temperatures,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:109",
+            )
+        # specs/sglang/slots.yaml:112
+        if registry.draft_top_ks is not None and live.top_ks is not None:
+            check_source(
+                mode,
+                "draft_top_ks",
+                live.top_ks,
+                shape=(rows.requests,),
+                into=registry.draft_top_ks,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:112",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:118
+        if registry.draft_sampling_seed is not None and live.sampling_seed is not None:
+            check_source(
+                mode,
+                "draft_sampling_seed",
+                live.sampling_seed,
+                shape=(rows.requests,),
+                into=registry.draft_sampling_seed,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:118",
+            )
+        # specs/sglang/slots.yaml:121
+        if registry.draft_seed_topk is not None and live.seed_topk is not None:
+            check_source(
+                mode,
+                "draft_seed_topk",
+                live.seed_topk,
+                shape=(rows.requests, present(config.draft_index_topk)),
+                into=registry.draft_seed_topk,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:121",
+            )
+        if self.debug.values:
+            self._check_values_idling(live, mode)
+
+    def _slots_idling(self) -> SlotTable[LiveBatch, Extents]:
+        """The slots of idle_in_draft."""
+        config = self.config
+        registry = self.registry
+        return SlotTable(
+            SlotGroup(
+                lambda extents: (
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            config.flashinfer_single_rows,
+                            align_up(
+                                extents.rows.tokens * config.flashinfer_group,
+                                config.flashinfer_single_tile,
+                            )
+                            + (extents.rows.tokens - 1) * config.flashinfer_single_tile,
+                        )
+                        * config.flashinfer_row_bytes,
+                    ),
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            config.flashinfer_single_rows,
+                            align_up(
+                                extents.padded.tokens * config.flashinfer_group,
+                                config.flashinfer_single_tile,
+                            )
+                            + (extents.padded.tokens - 1) * config.flashinfer_single_tile,
+                        )
+                        * config.flashinfer_row_bytes,
+                    ),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:111
+                Slot("flashinfer_draft_workspace", registry.flashinfer_draft_workspace),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                ),
+                # specs/sglang/backends/mla.yaml:78
+                Slot("mla_workspace", registry.mla_workspace),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
+                # specs/sglang/slots.yaml:3
+                Slot("input_ids", registry.input_ids, source="input_ids", fill=0),
+                # specs/sglang/slots.yaml:6
+                Slot("positions", registry.positions, source="positions", fill=0),
+                # specs/sglang/backends/flashinfer.yaml:84
+                Slot("flashinfer_draft_last_page_len", registry.flashinfer_draft_last_page_len),
+                # specs/sglang/backends/triton.yaml:39
+                Slot("triton_num_kv_splits", registry.triton_num_kv_splits),
+            ),
+            SlotGroup(
+                lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
+                # specs/sglang/slots.yaml:15
+                Slot("mrope_positions", registry.mrope_positions, source="mrope_positions", fill=0),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
+                # specs/sglang/slots.yaml:18
+                Slot(
+                    "req_pool_indices", registry.req_pool_indices, source="req_pool_indices", fill=0
+                ),
+                # specs/sglang/slots.yaml:21
+                Slot("seq_lens", registry.seq_lens, source="seq_lens", fill=config.sequence_fill),
+                # specs/sglang/slots.yaml:24
+                Slot(
+                    "seq_lens_cpu",
+                    registry.seq_lens_cpu,
+                    source="seq_lens_cpu",
+                    fill=config.sequence_fill,
+                ),
+                # specs/sglang/slots.yaml:61
+                Slot(
+                    "canary_request_ids", registry.canary_request_ids, source="request_ids", fill=0
+                ),
+                # specs/sglang/slots.yaml:64
+                Slot(
+                    "canary_bootstrap_rooms",
+                    registry.canary_bootstrap_rooms,
+                    source="bootstrap_rooms",
+                    fill=-1,
+                ),
+                # specs/sglang/slots.yaml:97
+                Slot(
+                    "draft_seq_lens_of_one", registry.draft_seq_lens_of_one, fill=1, is_number=True
+                ),
+                # specs/sglang/slots.yaml:112
+                Slot("draft_top_ks", registry.draft_top_ks, source="top_ks", fill=1),
+                # specs/sglang/slots.yaml:118
+                Slot(
+                    "draft_sampling_seed",
+                    registry.draft_sampling_seed,
+                    source="sampling_seed",
+                    fill=0,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                ),
+                # specs/sglang/slots.yaml:74
+                Slot(
+                    "global_num_tokens",
+                    registry.global_num_tokens,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
+                ),
+                # specs/sglang/slots.yaml:77
+                Slot(
+                    "global_num_tokens_for_logprob",
+                    registry.global_num_tokens_for_logprob,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens * present(config.speculative_num_steps),),
+                    (extents.padded.tokens * present(config.speculative_num_steps),),
+                ),
+                # specs/sglang/slots.yaml:92
+                Slot("draft_cache_loc", registry.draft_cache_loc, source="draft_cache_loc", fill=0),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, present(config.speculative_eagle_topk)),
+                    (extents.padded.requests, present(config.speculative_eagle_topk)),
+                ),
+                # specs/sglang/slots.yaml:100
+                Slot("draft_topk_p", registry.draft_topk_p, source="topk_p", fill=0),
+                # specs/sglang/slots.yaml:103
+                Slot("draft_topk_index", registry.draft_topk_index, source="topk_index", fill=0),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, present(config.draft_hidden_size)),
+                    (extents.padded.requests, present(config.draft_hidden_size)),
+                ),
+                # specs/sglang/slots.yaml:106
+                Slot(
+                    "draft_hidden_states",
+                    registry.draft_hidden_states,
+                    source="hidden_states",
+                    fill=0,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests, 1), (extents.padded.requests, 1)),
+                # specs/sglang/slots.yaml:109
+                Slot(
+                    "draft_temperatures", registry.draft_temperatures, source="temperatures", fill=1
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, present(config.draft_vocab_size)),
+                    (extents.padded.requests, present(config.draft_vocab_size)),
+                ),
+                # specs/sglang/slots.yaml:115
+                Slot("draft_probs", registry.draft_probs),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, present(config.draft_index_topk)),
+                    (extents.padded.requests, present(config.draft_index_topk)),
+                ),
+                # specs/sglang/slots.yaml:121
+                Slot("draft_seed_topk", registry.draft_seed_topk, source="seed_topk", fill=0),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (
+                        present(config.speculative_num_steps),
+                        extents.rows.requests * present(config.speculative_eagle_topk) + 1,
+                    ),
+                    (
+                        present(config.speculative_num_steps),
+                        extents.padded.requests * present(config.speculative_eagle_topk) + 1,
+                    ),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:81
+                Slot("flashinfer_draft_kv_indptr", registry.flashinfer_draft_kv_indptr),
+                # specs/sglang/backends/mla.yaml:64
+                Slot("mla_draft_kv_indptr", registry.mla_draft_kv_indptr),
+                # specs/sglang/backends/triton.yaml:71
+                Slot("triton_draft_kv_indptr", registry.triton_draft_kv_indptr),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (
+                        present(config.speculative_num_steps),
+                        extents.rows.tokens,
+                        config.request_table_width,
+                    ),
+                    (
+                        present(config.speculative_num_steps),
+                        extents.padded.tokens,
+                        config.request_table_width,
+                    ),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:86
+                Slot("flashinfer_draft_kv_indices", registry.flashinfer_draft_kv_indices),
+                # specs/sglang/backends/mla.yaml:67
+                Slot("mla_draft_kv_indices", registry.mla_draft_kv_indices),
+                # specs/sglang/backends/triton.yaml:74
+                Slot("triton_draft_kv_indices", registry.triton_draft_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests * present(config.speculative_eagle_topk) + 1,),
+                    (extents.padded.requests * present(config.speculative_eagle_topk) + 1,),
+                ),
+                # specs/sglang/backends/mla.yaml:70
+                Slot("mla_draft_qo_indptr", registry.mla_draft_qo_indptr),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (present(config.speculative_num_steps), extents.rows.tokens),
+                    (present(config.speculative_num_steps), extents.padded.tokens),
+                ),
+                # specs/sglang/backends/mla.yaml:73
+                Slot("mla_draft_kv_lens", registry.mla_draft_kv_lens),
+            ),
+            SlotGroup(
+                lambda extents: ((config.context_pages,), (config.context_pages,)),
+                # specs/sglang/backends/page_tables.yaml:38
+                Slot("strided_indices", registry.strided_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (
+                        present(config.speculative_num_steps) - 1,
+                        extents.rows.requests,
+                        config.table_columns,
+                    ),
+                    (
+                        present(config.speculative_num_steps) - 1,
+                        extents.padded.requests,
+                        config.table_columns,
+                    ),
+                ),
+                # specs/sglang/backends/page_tables.yaml:73
+                Slot("draft_page_table", registry.draft_page_table),
+                # specs/sglang/backends/page_tables.yaml:76
+                Slot("draft_window_page_table", registry.draft_window_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, present(config.branch_columns)),
+                    (extents.padded.tokens, present(config.branch_columns)),
+                ),
+                # specs/sglang/backends/page_tables.yaml:79
+                Slot("draft_branch_page_table", registry.draft_branch_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (present(config.speculative_num_steps) - 1, extents.rows.requests),
+                    (present(config.speculative_num_steps) - 1, extents.padded.requests),
+                ),
+                # specs/sglang/backends/page_tables.yaml:82
+                Slot("draft_cache_seqlens", registry.draft_cache_seqlens),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (present(config.speculative_num_steps) - 1, extents.rows.requests + 1),
+                    (present(config.speculative_num_steps) - 1, extents.padded.requests + 1),
+                ),
+                # specs/sglang/backends/page_tables.yaml:85
+                Slot("draft_cu_seqlens_q", registry.draft_cu_seqlens_q),
+                # specs/sglang/backends/page_tables.yaml:88
+                Slot("draft_cu_seqlens_k", registry.draft_cu_seqlens_k),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (
+                        present(config.speculative_num_steps) - 1,
+                        4 * align_up(extents.rows.requests, 4) + 1,
+                    ),
+                    (
+                        present(config.speculative_num_steps) - 1,
+                        4 * align_up(extents.padded.requests, 4) + 1,
+                    ),
+                ),
+                # specs/sglang/backends/page_tables.yaml:91
+                Slot("draft_scheduler_metadata", registry.draft_scheduler_metadata),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                ),
+                # specs/sglang/backends/triton.yaml:59
+                Slot("triton_attn_logits", registry.triton_attn_logits),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.triton_kv_splits)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                    ),
+                ),
+                # specs/sglang/backends/triton.yaml:62
+                Slot("triton_attn_lse", registry.triton_attn_lse),
+            ),
+        )
+
+    def _check_values_idling(self, live: LiveBatch, mode: str) -> None:
+        """Debug mode: every element of every source is in its range."""
+        config = self.config
+        registry = self.registry
+        if live.input_ids is not None:
+            check_values(
+                mode,
+                "input_ids",
+                live.input_ids,
+                0,
+                config.vocab_size - 1,
+                place="specs/sglang/slots.yaml:3",
+            )
+        if live.positions is not None:
+            check_values(
+                mode,
+                "positions",
+                live.positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:6",
+            )
+        if live.mrope_positions is not None:
+            check_values(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:15",
+            )
+        if live.req_pool_indices is not None:
+            check_values(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                0,
+                config.request_pool_size,
+                place="specs/sglang/slots.yaml:18",
+            )
+        if live.seq_lens is not None:
+            check_values(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:21",
+            )
+        if live.seq_lens_cpu is not None:
+            check_values(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:24",
+            )
+        if registry.canary_request_ids is not None and live.request_ids is not None:
+            check_values(
+                mode,
+                "canary_request_ids",
+                live.request_ids,
+                0,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:61",
+            )
+        if registry.canary_bootstrap_rooms is not None and live.bootstrap_rooms is not None:
+            check_values(
+                mode,
+                "canary_bootstrap_rooms",
+                live.bootstrap_rooms,
+                -1,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:64",
+            )
+        if registry.draft_cache_loc is not None and live.draft_cache_loc is not None:
+            check_values(
+                mode,
+                "draft_cache_loc",
+                live.draft_cache_loc,
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+                place="specs/sglang/slots.yaml:92",
+            )
+        if registry.draft_topk_index is not None and live.topk_index is not None:
+            check_values(
+                mode,
+                "draft_topk_index",
+                live.topk_index,
+                0,
+                present(config.draft_vocab_size) - 1,
+                place="specs/sglang/slots.yaml:103",
+            )
+        if registry.draft_top_ks is not None and live.top_ks is not None:
+            check_values(
+                mode,
+                "draft_top_ks",
+                live.top_ks,
+                0,
+                2147483647,
+                place="specs/sglang/slots.yaml:112",
+            )
+        if registry.draft_sampling_seed is not None and live.sampling_seed is not None:
+            check_values(
+                mode,
+                "draft_sampling_seed",
+                live.sampling_seed,
+                0,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:118",
+            )
+        if registry.draft_seed_topk is not None and live.seed_topk is not None:
+            check_values(
+                mode,
+                "draft_seed_topk",
+                live.seed_topk,
+                -1,
+                2147483647,
+                place="specs/sglang/slots.yaml:121",
+            )
+
+    def _poison_idling(self, live: LiveBatch) -> None:
+        """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.flashinfer_draft_workspace, None)
+        poison_around(self.registry.mla_workspace, None)
+        poison_around(self.registry.input_ids, live.input_ids)
+        poison_around(self.registry.positions, live.positions)
+        poison_around(self.registry.mrope_positions, live.mrope_positions)
+        poison_around(self.registry.req_pool_indices, live.req_pool_indices)
+        poison_around(self.registry.seq_lens, live.seq_lens)
+        poison_around(self.registry.seq_lens_cpu, live.seq_lens_cpu)
+        poison_around(self.registry.canary_request_ids, live.request_ids)
+        poison_around(self.registry.canary_bootstrap_rooms, live.bootstrap_rooms)
+        poison_around(self.registry.global_num_tokens, None)
+        poison_around(self.registry.global_num_tokens_for_logprob, None)
+        poison_around(self.registry.draft_cache_loc, live.draft_cache_loc)
+        poison_around(self.registry.draft_seq_lens_of_one, None)
+        poison_around(self.registry.draft_topk_p, live.topk_p)
+        poison_around(self.registry.draft_topk_index, live.topk_index)
+        poison_around(self.registry.draft_hidden_states, live.hidden_states)
+        poison_around(self.registry.draft_temperatures, live.temperatures)
+        poison_around(self.registry.draft_top_ks, live.top_ks)
+        poison_around(self.registry.draft_probs, None)
+        poison_around(self.registry.draft_sampling_seed, live.sampling_seed)
+        poison_around(self.registry.draft_seed_topk, live.seed_topk)
+        poison_around(self.registry.flashinfer_draft_kv_indptr, None)
+        poison_around(self.registry.flashinfer_draft_last_page_len, None)
+        poison_around(self.registry.flashinfer_draft_kv_indices, None)
+        poison_around(self.registry.mla_draft_kv_indptr, None)
+        poison_around(self.registry.mla_draft_kv_indices, None)
+        poison_around(self.registry.mla_draft_qo_indptr, None)
+        poison_around(self.registry.mla_draft_kv_lens, None)
+        poison_around(self.registry.draft_page_table, None)
+        poison_around(self.registry.draft_window_page_table, None)
+        poison_around(self.registry.draft_branch_page_table, None)
+        poison_around(self.registry.draft_cache_seqlens, None)
+        poison_around(self.registry.draft_cu_seqlens_q, None)
+        poison_around(self.registry.draft_cu_seqlens_k, None)
+        poison_around(self.registry.draft_scheduler_metadata, None)
+        poison_around(self.registry.triton_num_kv_splits, None)
+        poison_around(self.registry.triton_attn_logits, None)
+        poison_around(self.registry.triton_attn_lse, None)
+        poison_around(self.registry.triton_draft_kv_indptr, None)
+        poison_around(self.registry.triton_draft_kv_indices, None)
+
+    def _require_unpoisoned_idling(self, batch: DraftGraphDraftBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
         if batch.input_ids is not None:
             require_unpoisoned(

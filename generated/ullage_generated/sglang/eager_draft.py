@@ -87,7 +87,91 @@ def fit_adaptive_draft_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(proxy_tokens=proxy_tokens)
+
+
+# specs/sglang/modes/coordinated_extend.yaml:1
+def live_coordinated_extend(config: Config, requests: int, tokens: int) -> Rows:
+    """Rows that the tensors bring in mode coordinated_extend."""
+    return Rows(
+        requests=requests,
+        tokens=tokens,
+        graph_requests=requests,
+        graph_tokens=tokens,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(tokens, config.proxy_ranks),
+        gathered_tokens=tokens,
+    )
+
+
+# specs/sglang/modes/coordinated_extend.yaml:1
+def pad_coordinated_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
+    """Rows in mode coordinated_extend after mlp_sync_counts."""
+    if not config.require_mlp_sync:
+        return rows
+    tokens, gathered_tokens = rows.tokens, rows.gathered_tokens
+    # mlp_sync_counts: specs/sglang/modes/coordinated_extend.yaml:14,
+    # specs/sglang/transforms.yaml:44
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    (total_0,) = ranks.sum_of(padded, collective="mlp_sync_counts")
+    tokens, gathered_tokens = padded, total_0
+    return rows._replace(tokens=tokens, gathered_tokens=gathered_tokens)
+
+
+# specs/sglang/modes/coordinated_extend.yaml:1
+def fit_coordinated_extend(config: Config, rows: Rows) -> Rows:
+    """Rows in mode coordinated_extend as this runner has them, after scatter_proxies."""
+    if config.pp_size <= 1:
+        return rows
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(proxy_tokens=proxy_tokens)
+
+
+# specs/sglang/modes/decode_in_coordinated_extend.yaml:1
+def live_decode_in_coordinated_extend(config: Config, requests: int) -> Rows:
+    """Rows that the tensors bring in mode decode_in_coordinated_extend."""
+    return Rows(
+        requests=requests,
+        tokens=requests,
+        graph_requests=requests,
+        graph_tokens=requests,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=cdiv(requests, config.proxy_ranks),
+        gathered_tokens=requests,
+    )
+
+
+# specs/sglang/modes/decode_in_coordinated_extend.yaml:1
+def pad_decode_in_coordinated_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
+    """Rows in mode decode_in_coordinated_extend after mlp_sync_counts."""
+    if not config.require_mlp_sync:
+        return rows
+    tokens, gathered_tokens = rows.tokens, rows.gathered_tokens
+    # mlp_sync_counts: specs/sglang/modes/decode_in_coordinated_extend.yaml:11,
+    # specs/sglang/transforms.yaml:44
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    (total_0,) = ranks.sum_of(padded, collective="mlp_sync_counts")
+    tokens, gathered_tokens = padded, total_0
+    return rows._replace(tokens=tokens, gathered_tokens=gathered_tokens)
+
+
+# specs/sglang/modes/decode_in_coordinated_extend.yaml:1
+def fit_decode_in_coordinated_extend(config: Config, rows: Rows) -> Rows:
+    """Rows in mode decode_in_coordinated_extend as this runner has them, after scatter_proxies."""
+    if config.pp_size <= 1:
+        return rows
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -123,7 +207,7 @@ def fit_dflash_draft(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -193,7 +277,7 @@ def fit_draft_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -263,7 +347,7 @@ def fit_eagle_draft(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -287,24 +371,30 @@ def live_extend(config: Config, requests: int, tokens: int) -> Rows:
 
 # specs/sglang/modes/extend.yaml:1
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode extend after mlp_sync_tokens."""
-    if not config.require_mlp_sync:
+    """Rows in mode extend after mlp_sync_tokens, even_shares."""
+    if not (
+        config.require_mlp_sync or (config.attention_takes_shares and not config.require_mlp_sync)
+    ):
         return rows
     tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
     # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:29
-    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-    gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
-    total_0 = sum(each[0] for each in gathered)
-    largest_1 = max(each[1] for each in gathered)
-    total_2 = sum(each[1] for each in gathered)
-    alike = not config.elastic_world_expanded and (
-        config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
-    )
-    tokens, graph_tokens, gathered_tokens = (
-        largest_1 if alike else padded,
-        largest_1,
-        largest_1 * config.num_dp_ranks if alike else total_2,
-    )
+    if config.require_mlp_sync:
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[1] for each in gathered)
+        total_2 = sum(each[1] for each in gathered)
+        alike = not config.elastic_world_expanded and (
+            config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+        )
+        tokens, graph_tokens, gathered_tokens = (
+            largest_1 if alike else padded,
+            largest_1,
+            largest_1 * config.num_dp_ranks if alike else total_2,
+        )
+    # even_shares: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:52
+    if config.attention_takes_shares and not config.require_mlp_sync:
+        tokens = align_up(tokens, config.tp_size)
     return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
 
 
@@ -319,14 +409,14 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
         rows.context_tokens,
         rows.proxy_tokens,
     )
-    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:98
+    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:116
     if config.attn_cp_size > 1:
         dealt = cdiv(tokens, config.attn_cp_size)
         cut = (tokens + requests * (config.attn_cp_size - 1)) // config.attn_cp_size
         context_tokens = align_up(
             dealt if config.cp_strategy == CpStrategy.INTERLEAVE else cut, config.cp_align
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(context_tokens=context_tokens, proxy_tokens=proxy_tokens)
@@ -429,7 +519,7 @@ def fit_frozen_kv_draft(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -460,7 +550,7 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
         rows.graph_tokens,
         rows.gathered_tokens,
     )
-    # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:8,
+    # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:9,
     # specs/sglang/transforms.yaml:29
     if config.require_mlp_sync:
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
@@ -476,8 +566,8 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_1,
             largest_1 * config.num_dp_ranks if alike else total_2,
         )
-    # dummy_request: specs/sglang/modes/idle_beside_extend.yaml:8,
-    # specs/sglang/transforms.yaml:44
+    # dummy_request: specs/sglang/modes/idle_beside_extend.yaml:9,
+    # specs/sglang/transforms.yaml:58
     requests = max(requests, 1) if tokens > 0 else requests
     return rows._replace(
         requests=requests, tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens
@@ -490,7 +580,7 @@ def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -560,7 +650,49 @@ def fit_idle_in_catch_up(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(proxy_tokens=proxy_tokens)
+
+
+# specs/sglang/modes/idle_in_coordinated_extend.yaml:1
+def live_idle_in_coordinated_extend() -> Rows:
+    """Rows that the tensors bring in mode idle_in_coordinated_extend."""
+    return Rows(
+        requests=0,
+        tokens=0,
+        graph_requests=0,
+        graph_tokens=0,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=0,
+        gathered_tokens=0,
+    )
+
+
+# specs/sglang/modes/idle_in_coordinated_extend.yaml:1
+def pad_idle_in_coordinated_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
+    """Rows in mode idle_in_coordinated_extend after mlp_sync_counts."""
+    if not config.require_mlp_sync:
+        return rows
+    tokens, gathered_tokens = rows.tokens, rows.gathered_tokens
+    # mlp_sync_counts: specs/sglang/modes/idle_in_coordinated_extend.yaml:8,
+    # specs/sglang/transforms.yaml:44
+    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+    (total_0,) = ranks.sum_of(padded, collective="mlp_sync_counts")
+    tokens, gathered_tokens = padded, total_0
+    return rows._replace(tokens=tokens, gathered_tokens=gathered_tokens)
+
+
+# specs/sglang/modes/idle_in_coordinated_extend.yaml:1
+def fit_idle_in_coordinated_extend(config: Config, rows: Rows) -> Rows:
+    """Rows in mode idle_in_coordinated_extend as this runner has them, after scatter_proxies."""
+    if config.pp_size <= 1:
+        return rows
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -630,7 +762,7 @@ def fit_idle_in_draft(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -701,7 +833,7 @@ def fit_idle_in_frozen_draft(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -710,6 +842,20 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
     """The modes that batches can have under a legal configuration."""
     modes = (
         (Mode.ADAPTIVE_DRAFT_EXTEND, config.adaptive and config.has_draft_worker),
+        (
+            Mode.COORDINATED_EXTEND,
+            config.speculative
+            and config.require_mlp_sync
+            and config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            and config.has_draft_worker,
+        ),
+        (
+            Mode.DECODE_IN_COORDINATED_EXTEND,
+            config.speculative
+            and config.require_mlp_sync
+            and config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            and config.has_draft_worker,
+        ),
         (
             Mode.DFLASH_DRAFT,
             config.speculative_algorithm == SpeculativeAlgorithm.DFLASH and config.has_draft_worker,
@@ -750,6 +896,13 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
             and config.has_draft_worker,
         ),
         (
+            Mode.IDLE_IN_COORDINATED_EXTEND,
+            config.speculative
+            and config.require_mlp_sync
+            and config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
+            and config.has_draft_worker,
+        ),
+        (
             Mode.IDLE_IN_DRAFT,
             config.speculative_algorithm == SpeculativeAlgorithm.EAGLE
             and config.require_mlp_sync
@@ -768,12 +921,15 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
 def exchanging_modes(config: Config) -> tuple[Mode, ...]:
     """The modes whose padding other ranks take part in."""
     modes = (
+        (Mode.COORDINATED_EXTEND, config.require_mlp_sync),
+        (Mode.DECODE_IN_COORDINATED_EXTEND, config.require_mlp_sync),
         (Mode.DRAFT_EXTEND, config.require_mlp_sync),
         (Mode.EAGLE_DRAFT, config.require_mlp_sync),
         (Mode.EXTEND, config.require_mlp_sync),
         (Mode.FROZEN_KV_DRAFT, config.require_mlp_sync),
         (Mode.IDLE_BESIDE_EXTEND, config.require_mlp_sync),
         (Mode.IDLE_IN_CATCH_UP, config.require_mlp_sync),
+        (Mode.IDLE_IN_COORDINATED_EXTEND, config.require_mlp_sync),
         (Mode.IDLE_IN_DRAFT, config.require_mlp_sync),
         (Mode.IDLE_IN_FROZEN_DRAFT, config.require_mlp_sync),
     )
@@ -783,6 +939,10 @@ def exchanging_modes(config: Config) -> tuple[Mode, ...]:
 SEEN: Final[Mapping[Mode, Seen]] = {
     # specs/sglang/modes/adaptive_draft_extend.yaml:1
     Mode.ADAPTIVE_DRAFT_EXTEND: Seen(("adaptive_draft_tokens", "batch_size")),
+    # specs/sglang/modes/coordinated_extend.yaml:1
+    Mode.COORDINATED_EXTEND: Seen(("batch_size",), (("input_ids", 0), ("input_embeds", 0))),
+    # specs/sglang/modes/decode_in_coordinated_extend.yaml:1
+    Mode.DECODE_IN_COORDINATED_EXTEND: Seen(("batch_size",)),
     # specs/sglang/modes/dflash_draft.yaml:1
     Mode.DFLASH_DRAFT: Seen(("batch_size",)),
     # specs/sglang/modes/draft_extend.yaml:1
@@ -797,6 +957,8 @@ SEEN: Final[Mapping[Mode, Seen]] = {
     Mode.IDLE_BESIDE_EXTEND: Seen(),
     # specs/sglang/modes/idle_in_catch_up.yaml:1
     Mode.IDLE_IN_CATCH_UP: Seen(),
+    # specs/sglang/modes/idle_in_coordinated_extend.yaml:1
+    Mode.IDLE_IN_COORDINATED_EXTEND: Seen(),
     # specs/sglang/modes/idle_in_draft.yaml:1
     Mode.IDLE_IN_DRAFT: Seen(),
     # specs/sglang/modes/idle_in_frozen_draft.yaml:1
@@ -903,6 +1065,10 @@ class EagerDraftRunner:
         match live.mode:
             case Mode.ADAPTIVE_DRAFT_EXTEND:
                 return self._extents_adaptive_draft_extend(live, pad, sources)
+            case Mode.COORDINATED_EXTEND:
+                return self._extents_coordinated_extend(live, pad, sources)
+            case Mode.DECODE_IN_COORDINATED_EXTEND:
+                return self._extents_decode_in_coordinated_extend(live, pad, sources)
             case Mode.DFLASH_DRAFT:
                 return self._extents_dflash_draft(live, pad, sources)
             case Mode.DRAFT_EXTEND:
@@ -917,6 +1083,8 @@ class EagerDraftRunner:
                 return self._extents_idle_beside_extend(live, pad, sources)
             case Mode.IDLE_IN_CATCH_UP:
                 return self._extents_idle_in_catch_up(live, pad, sources)
+            case Mode.IDLE_IN_COORDINATED_EXTEND:
+                return self._extents_idle_in_coordinated_extend(live, pad, sources)
             case Mode.IDLE_IN_DRAFT:
                 return self._extents_idle_in_draft(live, pad, sources)
             case Mode.IDLE_IN_FROZEN_DRAFT:
@@ -954,10 +1122,13 @@ class EagerDraftRunner:
         match live.mode:
             case (
                 Mode.ADAPTIVE_DRAFT_EXTEND
+                | Mode.COORDINATED_EXTEND
+                | Mode.DECODE_IN_COORDINATED_EXTEND
                 | Mode.DFLASH_DRAFT
                 | Mode.DRAFT_EXTEND
                 | Mode.EXTEND
                 | Mode.IDLE_BESIDE_EXTEND
+                | Mode.IDLE_IN_COORDINATED_EXTEND
             ):
                 return self._execute_extending(live, engine, pad)
             case Mode.EAGLE_DRAFT | Mode.FROZEN_KV_DRAFT:
@@ -1239,22 +1410,22 @@ class EagerDraftRunner:
             **dict.fromkeys(
                 (
                     Mode.ADAPTIVE_DRAFT_EXTEND,
+                    Mode.COORDINATED_EXTEND,
+                    Mode.DECODE_IN_COORDINATED_EXTEND,
                     Mode.DFLASH_DRAFT,
                     Mode.DRAFT_EXTEND,
                     Mode.EXTEND,
-                    Mode.IDLE_BESIDE_EXTEND,
                 ),
-                self._slots_extending(),
+                self._slots_adaptive_draft_extend(),
+            ),
+            **dict.fromkeys((Mode.EAGLE_DRAFT, Mode.FROZEN_KV_DRAFT), self._slots_decoding()),
+            **dict.fromkeys(
+                (Mode.IDLE_BESIDE_EXTEND, Mode.IDLE_IN_COORDINATED_EXTEND),
+                self._slots_idle_beside_extend(),
             ),
             **dict.fromkeys(
-                (
-                    Mode.EAGLE_DRAFT,
-                    Mode.FROZEN_KV_DRAFT,
-                    Mode.IDLE_IN_CATCH_UP,
-                    Mode.IDLE_IN_DRAFT,
-                    Mode.IDLE_IN_FROZEN_DRAFT,
-                ),
-                self._slots_eagle_draft(),
+                (Mode.IDLE_IN_CATCH_UP, Mode.IDLE_IN_DRAFT, Mode.IDLE_IN_FROZEN_DRAFT),
+                self._slots_idling(),
             ),
         }
 
@@ -1262,46 +1433,44 @@ class EagerDraftRunner:
         match live.mode:
             case (
                 Mode.ADAPTIVE_DRAFT_EXTEND
+                | Mode.COORDINATED_EXTEND
+                | Mode.DECODE_IN_COORDINATED_EXTEND
                 | Mode.DFLASH_DRAFT
                 | Mode.DRAFT_EXTEND
                 | Mode.EXTEND
-                | Mode.IDLE_BESIDE_EXTEND
             ):
-                self._poison_extending(live)
-            case (
-                Mode.EAGLE_DRAFT
-                | Mode.FROZEN_KV_DRAFT
-                | Mode.IDLE_IN_CATCH_UP
-                | Mode.IDLE_IN_DRAFT
-                | Mode.IDLE_IN_FROZEN_DRAFT
-            ):
-                self._poison_eagle_draft(live)
+                self._poison_adaptive_draft_extend(live)
+            case Mode.EAGLE_DRAFT | Mode.FROZEN_KV_DRAFT:
+                self._poison_decoding(live)
+            case Mode.IDLE_BESIDE_EXTEND | Mode.IDLE_IN_COORDINATED_EXTEND:
+                self._poison_idle_beside_extend(live)
+            case Mode.IDLE_IN_CATCH_UP | Mode.IDLE_IN_DRAFT | Mode.IDLE_IN_FROZEN_DRAFT:
+                self._poison_idling(live)
 
     def _require_unpoisoned(self, batch: EagerDraftBatch) -> None:
         match batch.mode:
             case (
                 Mode.ADAPTIVE_DRAFT_EXTEND
+                | Mode.COORDINATED_EXTEND
+                | Mode.DECODE_IN_COORDINATED_EXTEND
                 | Mode.DFLASH_DRAFT
                 | Mode.DRAFT_EXTEND
                 | Mode.EXTEND
-                | Mode.IDLE_BESIDE_EXTEND
             ):
-                self._require_unpoisoned_extending(batch, batch.mode.value)
-            case (
-                Mode.EAGLE_DRAFT
-                | Mode.FROZEN_KV_DRAFT
-                | Mode.IDLE_IN_CATCH_UP
-                | Mode.IDLE_IN_DRAFT
-                | Mode.IDLE_IN_FROZEN_DRAFT
-            ):
-                self._require_unpoisoned_eagle_draft(batch, batch.mode.value)
+                self._require_unpoisoned_adaptive_draft_extend(batch, batch.mode.value)
+            case Mode.EAGLE_DRAFT | Mode.FROZEN_KV_DRAFT:
+                self._require_unpoisoned_decoding(batch, batch.mode.value)
+            case Mode.IDLE_BESIDE_EXTEND | Mode.IDLE_IN_COORDINATED_EXTEND:
+                self._require_unpoisoned_idle_beside_extend(batch, batch.mode.value)
+            case Mode.IDLE_IN_CATCH_UP | Mode.IDLE_IN_DRAFT | Mode.IDLE_IN_FROZEN_DRAFT:
+                self._require_unpoisoned_idling(batch, batch.mode.value)
 
     # specs/sglang/modes/adaptive_draft_extend.yaml:1
     def _extents_adaptive_draft_extend(
         self, live: LiveBatch, pad: bool | Offer, sources: bool
     ) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:121
+        # specs/sglang/engine.yaml:124
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -1309,7 +1478,7 @@ class EagerDraftRunner:
                 "adaptive_draft_extend",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
             )
         )
         if config.adaptive:
@@ -1318,7 +1487,7 @@ class EagerDraftRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_draft_extend.yaml:7
@@ -1340,7 +1509,9 @@ class EagerDraftRunner:
             )
         rows = live_adaptive_draft_extend(config, requests, adaptive_draft_tokens)
         if sources:
-            self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
+            self._check_sources_adaptive_draft_extend(
+                live, rows, isinstance(pad, Offer) and pad.checked
+            )
         padded_rows = (
             pad.rows if isinstance(pad, Offer) else pad_adaptive_draft_extend(rows) if pad else rows
         )
@@ -1375,6 +1546,181 @@ class EagerDraftRunner:
         )
         return Extents(rows, padded_rows)
 
+    # specs/sglang/modes/coordinated_extend.yaml:1
+    def _extents_coordinated_extend(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
+        config = self.config
+        try:
+            # specs/sglang/modes/coordinated_extend.yaml:7
+            requests = whole_number(
+                "coordinated_extend",
+                "requests",
+                live.batch_size,
+                place="specs/sglang/modes/coordinated_extend.yaml:7",
+            )
+            if not 1 <= requests <= config.max_running_requests:
+                raise out_of_range(
+                    "coordinated_extend",
+                    "requests",
+                    requests,
+                    1,
+                    config.max_running_requests,
+                    place="specs/sglang/modes/coordinated_extend.yaml:7",
+                    upper="max_running_requests",
+                )
+            # specs/sglang/modes/coordinated_extend.yaml:8
+            tokens = live_extent(
+                "coordinated_extend",
+                "tokens",
+                live.input_ids,
+                live.input_embeds,
+                place="specs/sglang/modes/coordinated_extend.yaml:8",
+            )
+            if not 1 <= tokens <= present(config.prefill_limit_draft):
+                raise out_of_range(
+                    "coordinated_extend",
+                    "tokens",
+                    tokens,
+                    1,
+                    present(config.prefill_limit_draft),
+                    place="specs/sglang/modes/coordinated_extend.yaml:8",
+                    upper="prefill_limit",
+                    values={
+                        "max_total_tokens_draft": config.max_total_tokens_draft,
+                        "chunked_prefill_size": config.chunked_prefill_size,
+                        "max_prefill_tokens": config.max_prefill_tokens,
+                        "enable_dynamic_chunking": config.enable_dynamic_chunking,
+                        "pp_size": config.pp_size,
+                    },
+                )
+            # specs/sglang/modes/coordinated_extend.yaml:10
+            if requests > tokens:
+                raise broken_relation(
+                    "coordinated_extend",
+                    "requests * token_per_request <= tokens",
+                    {"requests": requests, "token_per_request": 1, "tokens": tokens},
+                    place="specs/sglang/modes/coordinated_extend.yaml:10",
+                )
+            rows = live_coordinated_extend(config, requests, tokens)
+            if sources:
+                self._check_sources_adaptive_draft_extend(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
+        except UllageRuntimeError as refusal:
+            if pad is True and config.require_mlp_sync:
+                self.ranks.refuse(refusal, 1, collective="mlp_sync_counts")
+            raise
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_coordinated_extend(config, self.ranks, rows)
+            if pad
+            else rows
+        )
+        if pad:
+            padded_rows = fit_coordinated_extend(config, padded_rows)
+        check_extent(
+            "coordinated_extend",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="min(max_running_requests, prefill_limit_draft)",
+        )
+        check_extent(
+            "coordinated_extend",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:27",
+            binding="min(max_running_requests, prefill_limit_draft)",
+        )
+        check_extent(
+            "coordinated_extend",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) if "
+            "require_mlp_sync else prefill_limit_draft",
+        )
+        return Extents(rows, padded_rows)
+
+    # specs/sglang/modes/decode_in_coordinated_extend.yaml:1
+    def _extents_decode_in_coordinated_extend(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
+        config = self.config
+        try:
+            # specs/sglang/modes/decode_in_coordinated_extend.yaml:7
+            requests = whole_number(
+                "decode_in_coordinated_extend",
+                "requests",
+                live.batch_size,
+                place="specs/sglang/modes/decode_in_coordinated_extend.yaml:7",
+            )
+            if not 1 <= requests <= config.max_running_requests:
+                raise out_of_range(
+                    "decode_in_coordinated_extend",
+                    "requests",
+                    requests,
+                    1,
+                    config.max_running_requests,
+                    place="specs/sglang/modes/decode_in_coordinated_extend.yaml:7",
+                    upper="max_running_requests",
+                )
+            rows = live_decode_in_coordinated_extend(config, requests)
+            if sources:
+                self._check_sources_adaptive_draft_extend(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
+        except UllageRuntimeError as refusal:
+            if pad is True and config.require_mlp_sync:
+                self.ranks.refuse(refusal, 1, collective="mlp_sync_counts")
+            raise
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_decode_in_coordinated_extend(config, self.ranks, rows)
+            if pad
+            else rows
+        )
+        if pad:
+            padded_rows = fit_decode_in_coordinated_extend(config, padded_rows)
+        check_extent(
+            "decode_in_coordinated_extend",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="max_running_requests",
+        )
+        check_extent(
+            "decode_in_coordinated_extend",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:27",
+            binding="max_running_requests",
+        )
+        check_extent(
+            "decode_in_coordinated_extend",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="align_up(align_up(max_running_requests, attn_tp_size), cp_align) if "
+            "require_mlp_sync else max_running_requests",
+        )
+        return Extents(rows, padded_rows)
+
     # specs/sglang/modes/dflash_draft.yaml:1
     def _extents_dflash_draft(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
@@ -1397,7 +1743,9 @@ class EagerDraftRunner:
             )
         rows = live_dflash_draft(config, requests)
         if sources:
-            self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
+            self._check_sources_adaptive_draft_extend(
+                live, rows, isinstance(pad, Offer) and pad.checked
+            )
         padded_rows = (
             pad.rows if isinstance(pad, Offer) else pad_dflash_draft(rows) if pad else rows
         )
@@ -1455,7 +1803,9 @@ class EagerDraftRunner:
                 )
             rows = live_draft_extend(config, requests)
             if sources:
-                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_adaptive_draft_extend(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
@@ -1527,7 +1877,7 @@ class EagerDraftRunner:
                 )
             rows = live_eagle_draft(config, requests)
             if sources:
-                self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_decoding(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
@@ -1618,7 +1968,9 @@ class EagerDraftRunner:
                 )
             rows = live_extend(config, requests, tokens)
             if sources:
-                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_adaptive_draft_extend(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
@@ -1657,8 +2009,9 @@ class EagerDraftRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) if "
-            "require_mlp_sync else prefill_limit_draft",
+            binding="align_up(prefill_limit_draft, tp_size) if attention_takes_shares and not"
+            " require_mlp_sync else align_up(align_up(prefill_limit_draft, "
+            "attn_tp_size), cp_align) if require_mlp_sync else prefill_limit_draft",
         )
         return Extents(rows, padded_rows)
 
@@ -1687,7 +2040,7 @@ class EagerDraftRunner:
                 )
             rows = live_frozen_kv_draft(config, requests)
             if sources:
-                self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_decoding(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
@@ -1733,7 +2086,9 @@ class EagerDraftRunner:
         try:
             rows = live_idle_beside_extend()
             if sources:
-                self._check_sources_extending(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_idle_beside_extend(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
@@ -1790,7 +2145,7 @@ class EagerDraftRunner:
         try:
             rows = live_idle_in_catch_up()
             if sources:
-                self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_idling(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
@@ -1831,13 +2186,66 @@ class EagerDraftRunner:
         )
         return Extents(rows, padded_rows)
 
+    # specs/sglang/modes/idle_in_coordinated_extend.yaml:1
+    def _extents_idle_in_coordinated_extend(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
+        config = self.config
+        try:
+            rows = live_idle_in_coordinated_extend()
+            if sources:
+                self._check_sources_idle_beside_extend(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
+        except UllageRuntimeError as refusal:
+            if pad is True and config.require_mlp_sync:
+                self.ranks.refuse(refusal, 1, collective="mlp_sync_counts")
+            raise
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_idle_in_coordinated_extend(config, self.ranks, rows)
+            if pad
+            else rows
+        )
+        if pad:
+            padded_rows = fit_idle_in_coordinated_extend(config, padded_rows)
+        check_extent(
+            "idle_in_coordinated_extend",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="0",
+        )
+        check_extent(
+            "idle_in_coordinated_extend",
+            "extend_seq_lens.0",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.extend_seq_lens_0,
+            place="specs/sglang/slots.yaml:27",
+            binding="0",
+        )
+        check_extent(
+            "idle_in_coordinated_extend",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="0",
+        )
+        return Extents(rows, padded_rows)
+
     # specs/sglang/modes/idle_in_draft.yaml:1
     def _extents_idle_in_draft(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
             rows = live_idle_in_draft()
             if sources:
-                self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_idling(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
@@ -1886,7 +2294,7 @@ class EagerDraftRunner:
         try:
             rows = live_idle_in_frozen_draft()
             if sources:
-                self._check_sources_eagle_draft(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_idling(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
@@ -1924,7 +2332,9 @@ class EagerDraftRunner:
         )
         return Extents(rows, padded_rows)
 
-    def _check_sources_extending(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+    def _check_sources_adaptive_draft_extend(
+        self, live: LiveBatch, rows: Rows, known: bool
+    ) -> None:
         """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
         mode = live.mode.value
         registry = self.registry
@@ -2114,11 +2524,11 @@ class EagerDraftRunner:
                 accepts=(torch.int64,),
             )
         if self.debug.values:
-            self._check_values_extending(live, mode)
+            self._check_values_adaptive_draft_extend(live, mode)
 
-    def _slots_extending(self) -> SlotTable[LiveBatch, Extents]:
-        """The slots of adaptive_draft_extend, dflash_draft, draft_extend, extend,
-        idle_beside_extend.
+    def _slots_adaptive_draft_extend(self) -> SlotTable[LiveBatch, Extents]:
+        """The slots of adaptive_draft_extend, coordinated_extend, decode_in_coordinated_extend,
+        dflash_draft, draft_extend, extend.
         """
         config = self.config
         registry = self.registry
@@ -2298,7 +2708,7 @@ class EagerDraftRunner:
             ),
         )
 
-    def _check_values_extending(self, live: LiveBatch, mode: str) -> None:
+    def _check_values_adaptive_draft_extend(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
         config = self.config
         registry = self.registry
@@ -2429,7 +2839,7 @@ class EagerDraftRunner:
                 place="specs/sglang/slots.yaml:49",
             )
 
-    def _poison_extending(self, live: LiveBatch) -> None:
+    def _poison_adaptive_draft_extend(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
         poison_around(self.registry.flashinfer_workspace, None)
         poison_around(self.registry.mla_workspace, None)
@@ -2461,7 +2871,7 @@ class EagerDraftRunner:
         poison_around(self.registry.triton_qo_indptr, None)
         poison_around(self.registry.triton_mask_indptr, None)
 
-    def _require_unpoisoned_extending(self, batch: EagerDraftBatch, mode: str) -> None:
+    def _require_unpoisoned_adaptive_draft_extend(self, batch: EagerDraftBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
         if batch.input_ids is not None:
             require_unpoisoned(
@@ -2520,7 +2930,7 @@ class EagerDraftRunner:
                 mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
             )
 
-    def _check_sources_eagle_draft(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+    def _check_sources_decoding(self, live: LiveBatch, rows: Rows, known: bool) -> None:
         """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
         mode = live.mode.value
         registry = self.registry
@@ -2597,6 +3007,7 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:21",
                 accepts=(torch.int32,),
+                known=known,
             )
         # specs/sglang/slots.yaml:24
         if live.seq_lens_cpu is not None:
@@ -2608,6 +3019,7 @@ class EagerDraftRunner:
                 into=registry.seq_lens_cpu,
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:24",
+                known=known,
             )
         # specs/sglang/slots.yaml:36
         if registry.encoder_lens is not None and (
@@ -2674,12 +3086,10 @@ class EagerDraftRunner:
                 accepts=(torch.int64,),
             )
         if self.debug.values:
-            self._check_values_eagle_draft(live, mode)
+            self._check_values_decoding(live, mode)
 
-    def _slots_eagle_draft(self) -> SlotTable[LiveBatch, Extents]:
-        """The slots of eagle_draft, frozen_kv_draft, idle_in_catch_up, idle_in_draft,
-        idle_in_frozen_draft.
-        """
+    def _slots_decoding(self) -> SlotTable[LiveBatch, Extents]:
+        """The slots of eagle_draft, frozen_kv_draft."""
         config = self.config
         registry = self.registry
         return SlotTable(
@@ -2841,7 +3251,7 @@ class EagerDraftRunner:
             ),
         )
 
-    def _check_values_eagle_draft(self, live: LiveBatch, mode: str) -> None:
+    def _check_values_decoding(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
         config = self.config
         registry = self.registry
@@ -2945,7 +3355,7 @@ class EagerDraftRunner:
                 place="specs/sglang/slots.yaml:49",
             )
 
-    def _poison_eagle_draft(self, live: LiveBatch) -> None:
+    def _poison_decoding(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
         poison_around(self.registry.flashinfer_workspace, None)
         poison_around(self.registry.mla_workspace, None)
@@ -2977,7 +3387,1063 @@ class EagerDraftRunner:
         poison_around(self.registry.extend_prefix_lens, None)
         poison_around(self.registry.extend_start_loc, None)
 
-    def _require_unpoisoned_eagle_draft(self, batch: EagerDraftBatch, mode: str) -> None:
+    def _require_unpoisoned_decoding(self, batch: EagerDraftBatch, mode: str) -> None:
+        """Debug mode: readers of padded rows find none that nobody wrote."""
+        if batch.input_ids is not None:
+            require_unpoisoned(
+                mode, "input_ids", batch.input_ids, place="specs/sglang/slots.yaml:3"
+            )
+        if batch.positions is not None:
+            require_unpoisoned(
+                mode, "positions", batch.positions, place="specs/sglang/slots.yaml:6"
+            )
+        if batch.out_cache_loc is not None:
+            require_unpoisoned(
+                mode, "out_cache_loc", batch.out_cache_loc, place="specs/sglang/slots.yaml:9"
+            )
+        if batch.mrope_positions is not None:
+            require_unpoisoned(
+                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
+            )
+        if batch.req_pool_indices is not None:
+            require_unpoisoned(
+                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
+            )
+        if batch.seq_lens is not None:
+            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
+        if batch.seq_lens_cpu is not None:
+            require_unpoisoned(
+                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
+            )
+        if batch.encoder_lens is not None:
+            require_unpoisoned(
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
+            )
+        if batch.mamba_track_indices is not None:
+            require_unpoisoned(
+                mode,
+                "mamba_track_indices",
+                batch.mamba_track_indices,
+                place="specs/sglang/slots.yaml:40",
+            )
+        if batch.mamba_track_mask is not None:
+            require_unpoisoned(
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+            )
+
+    def _check_sources_idle_beside_extend(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+        """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
+        mode = live.mode.value
+        registry = self.registry
+        # specs/sglang/slots.yaml:3
+        if live.input_ids is not None:
+            check_source(
+                mode,
+                "input_ids",
+                live.input_ids,
+                shape=(rows.tokens,),
+                into=registry.input_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:3",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:6
+        if live.positions is not None or rows.tokens > 0:
+            check_source(
+                mode,
+                "positions",
+                live.positions,
+                shape=(rows.tokens,),
+                into=registry.positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:6",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:9
+        if live.out_cache_loc is not None:
+            check_source(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                shape=(rows.tokens,),
+                into=registry.out_cache_loc,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:9",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:15
+        if live.mrope_positions is not None:
+            check_source(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                shape=(3, rows.tokens),
+                into=registry.mrope_positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:15",
+            )
+        # specs/sglang/slots.yaml:18
+        if live.req_pool_indices is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                shape=(rows.requests,),
+                into=registry.req_pool_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:18",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:21
+        if live.seq_lens is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                shape=(rows.requests,),
+                into=registry.seq_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:21",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:24
+        if live.seq_lens_cpu is not None:
+            check_source(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                shape=(rows.requests,),
+                into=registry.seq_lens_cpu,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:24",
+            )
+        # specs/sglang/slots.yaml:27
+        if live.extend_seq_lens is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "extend_seq_lens",
+                live.extend_seq_lens,
+                shape=(rows.requests,),
+                into=registry.extend_seq_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:27",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:30
+        if live.extend_prefix_lens is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "extend_prefix_lens",
+                live.extend_prefix_lens,
+                shape=(rows.requests,),
+                into=registry.extend_prefix_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:30",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:33
+        if live.extend_start_loc is not None:
+            check_source(
+                mode,
+                "extend_start_loc",
+                live.extend_start_loc,
+                shape=(rows.requests,),
+                into=registry.extend_start_loc,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:33",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:36
+        if registry.encoder_lens is not None and (
+            live.encoder_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                shape=(rows.requests,),
+                into=registry.encoder_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:36",
+                accepts=(torch.int32, torch.int64),
+            )
+        # specs/sglang/slots.yaml:40
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_source(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                shape=(rows.requests,),
+                into=registry.mamba_track_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:40",
+            )
+        # specs/sglang/slots.yaml:43
+        if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+            check_source(
+                mode,
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                shape=(rows.requests,),
+                into=registry.mamba_track_mask,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:43",
+            )
+        # specs/sglang/slots.yaml:46
+        if registry.ngram_column_starts is not None and (
+            live.ngram_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:46",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:49
+        if registry.ngram_req_lens is not None and (
+            live.ngram_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:49",
+                accepts=(torch.int64,),
+            )
+        if self.debug.values:
+            self._check_values_idle_beside_extend(live, mode)
+
+    def _slots_idle_beside_extend(self) -> SlotTable[LiveBatch, Extents]:
+        """The slots of idle_beside_extend, idle_in_coordinated_extend."""
+        config = self.config
+        registry = self.registry
+        return SlotTable(
+            SlotGroup(
+                lambda extents: (
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            2 * config.multiprocessors // config.key_heads * 128,
+                            config.flashinfer_single_rows,
+                        )
+                        * config.flashinfer_row_bytes,
+                    ),
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            2 * config.multiprocessors // config.key_heads * 128,
+                            config.flashinfer_single_rows,
+                        )
+                        * config.flashinfer_row_bytes,
+                    ),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:91
+                Slot("flashinfer_workspace", registry.flashinfer_workspace),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                ),
+                # specs/sglang/backends/mla.yaml:78
+                Slot("mla_workspace", registry.mla_workspace),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
+                # specs/sglang/slots.yaml:3
+                Slot("input_ids", registry.input_ids, source="input_ids", fill=0),
+                # specs/sglang/slots.yaml:6
+                Slot("positions", registry.positions, source="positions", fill=0),
+                # specs/sglang/slots.yaml:9
+                Slot("out_cache_loc", registry.out_cache_loc, source="out_cache_loc", fill=0),
+            ),
+            SlotGroup(
+                lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
+                # specs/sglang/slots.yaml:15
+                Slot("mrope_positions", registry.mrope_positions, source="mrope_positions", fill=0),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
+                # specs/sglang/slots.yaml:18
+                Slot(
+                    "req_pool_indices", registry.req_pool_indices, source="req_pool_indices", fill=0
+                ),
+                # specs/sglang/slots.yaml:21
+                Slot("seq_lens", registry.seq_lens, source="seq_lens", fill=config.sequence_fill),
+                # specs/sglang/slots.yaml:24
+                Slot(
+                    "seq_lens_cpu",
+                    registry.seq_lens_cpu,
+                    source="seq_lens_cpu",
+                    fill=config.sequence_fill,
+                ),
+                # specs/sglang/slots.yaml:27
+                Slot("extend_seq_lens", registry.extend_seq_lens, source="extend_seq_lens", fill=0),
+                # specs/sglang/slots.yaml:30
+                Slot(
+                    "extend_prefix_lens",
+                    registry.extend_prefix_lens,
+                    source="extend_prefix_lens",
+                    fill=0,
+                ),
+                # specs/sglang/slots.yaml:33
+                Slot(
+                    "extend_start_loc",
+                    registry.extend_start_loc,
+                    source="extend_start_loc",
+                    fill=lambda _, extents: extents.rows.tokens,
+                ),
+                # specs/sglang/slots.yaml:36
+                Slot(
+                    "encoder_lens",
+                    registry.encoder_lens,
+                    source="encoder_lens",
+                    fill=None
+                    if registry.encoder_lens is None
+                    else present(config.max_source_positions),
+                ),
+                # specs/sglang/slots.yaml:40
+                Slot(
+                    "mamba_track_indices",
+                    registry.mamba_track_indices,
+                    source="mamba_track_indices",
+                    fill=0,
+                ),
+                # specs/sglang/slots.yaml:43
+                Slot(
+                    "mamba_track_mask", registry.mamba_track_mask, source="mamba_track_mask", fill=0
+                ),
+                # specs/sglang/slots.yaml:46
+                Slot(
+                    "ngram_column_starts",
+                    registry.ngram_column_starts,
+                    source="ngram_column_starts",
+                ),
+                # specs/sglang/slots.yaml:49
+                Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
+                # specs/sglang/backends/flashinfer.yaml:45
+                Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
+            ),
+            SlotGroup(
+                lambda extents: ((1,), (1,)),
+                # specs/sglang/slots.yaml:316
+                Slot(
+                    "num_token_non_padded",
+                    registry.num_token_non_padded,
+                    fill=lambda _, extents: (
+                        max(
+                            0,
+                            min(
+                                extents.rows.tokens
+                                - extents.padded.tokens
+                                // config.attn_tp_size
+                                * config.attn_tp_rank,
+                                extents.padded.tokens // config.attn_tp_size,
+                            ),
+                        )
+                        if config.routes_shares
+                        else extents.rows.tokens
+                    ),
+                    is_number=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
+                # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:47
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:50
+                Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
+                # specs/sglang/backends/mla.yaml:19
+                Slot("mla_kv_indptr", registry.mla_kv_indptr),
+                # specs/sglang/backends/mla.yaml:22
+                Slot("mla_qo_indptr", registry.mla_qo_indptr),
+                # specs/sglang/backends/triton.yaml:11
+                Slot("triton_kv_indptr", registry.triton_kv_indptr),
+                # specs/sglang/backends/triton.yaml:14
+                Slot("triton_window_kv_indptr", registry.triton_window_kv_indptr),
+                # specs/sglang/backends/triton.yaml:17
+                Slot("triton_qo_indptr", registry.triton_qo_indptr),
+                # specs/sglang/backends/triton.yaml:19
+                Slot("triton_mask_indptr", registry.triton_mask_indptr),
+            ),
+        )
+
+    def _check_values_idle_beside_extend(self, live: LiveBatch, mode: str) -> None:
+        """Debug mode: every element of every source is in its range."""
+        config = self.config
+        registry = self.registry
+        if live.input_ids is not None:
+            check_values(
+                mode,
+                "input_ids",
+                live.input_ids,
+                0,
+                config.vocab_size - 1,
+                place="specs/sglang/slots.yaml:3",
+            )
+        if live.positions is not None:
+            check_values(
+                mode,
+                "positions",
+                live.positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:6",
+            )
+        if live.out_cache_loc is not None:
+            check_values(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+                place="specs/sglang/slots.yaml:9",
+            )
+        if live.mrope_positions is not None:
+            check_values(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:15",
+            )
+        if live.req_pool_indices is not None:
+            check_values(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                0,
+                config.request_pool_size,
+                place="specs/sglang/slots.yaml:18",
+            )
+        if live.seq_lens is not None:
+            check_values(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:21",
+            )
+        if live.seq_lens_cpu is not None:
+            check_values(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:24",
+            )
+        if live.extend_seq_lens is not None:
+            check_values(
+                mode,
+                "extend_seq_lens",
+                live.extend_seq_lens,
+                0,
+                2147483647,
+                place="specs/sglang/slots.yaml:27",
+            )
+        if live.extend_prefix_lens is not None:
+            check_values(
+                mode,
+                "extend_prefix_lens",
+                live.extend_prefix_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:30",
+            )
+        if live.extend_start_loc is not None:
+            check_values(
+                mode,
+                "extend_start_loc",
+                live.extend_start_loc,
+                0,
+                2147483647,
+                place="specs/sglang/slots.yaml:33",
+            )
+        if registry.encoder_lens is not None and live.encoder_lens is not None:
+            check_values(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                0,
+                present(config.max_source_positions),
+                place="specs/sglang/slots.yaml:36",
+            )
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_values(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                0,
+                present(config.mamba_cache_size),
+                place="specs/sglang/slots.yaml:40",
+            )
+        if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
+            check_values(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:46",
+            )
+        if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:49",
+            )
+
+    def _poison_idle_beside_extend(self, live: LiveBatch) -> None:
+        """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.flashinfer_workspace, None)
+        poison_around(self.registry.mla_workspace, None)
+        poison_around(self.registry.input_ids, live.input_ids)
+        poison_around(self.registry.positions, live.positions)
+        poison_around(self.registry.out_cache_loc, live.out_cache_loc)
+        poison_around(self.registry.mrope_positions, live.mrope_positions)
+        poison_around(self.registry.req_pool_indices, live.req_pool_indices)
+        poison_around(self.registry.seq_lens, live.seq_lens)
+        poison_around(self.registry.seq_lens_cpu, live.seq_lens_cpu)
+        poison_around(self.registry.extend_seq_lens, live.extend_seq_lens)
+        poison_around(self.registry.extend_prefix_lens, live.extend_prefix_lens)
+        poison_around(self.registry.extend_start_loc, live.extend_start_loc)
+        poison_around(self.registry.encoder_lens, live.encoder_lens)
+        poison_around(self.registry.mamba_track_indices, live.mamba_track_indices)
+        poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
+        poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
+        poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
+        poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_second_kv_indptr, None)
+        poison_around(self.registry.flashinfer_second_qo_indptr, None)
+        poison_around(self.registry.mla_kv_indptr, None)
+        poison_around(self.registry.mla_qo_indptr, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_window_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
+
+    def _require_unpoisoned_idle_beside_extend(self, batch: EagerDraftBatch, mode: str) -> None:
+        """Debug mode: readers of padded rows find none that nobody wrote."""
+        if batch.input_ids is not None:
+            require_unpoisoned(
+                mode, "input_ids", batch.input_ids, place="specs/sglang/slots.yaml:3"
+            )
+        if batch.positions is not None:
+            require_unpoisoned(
+                mode, "positions", batch.positions, place="specs/sglang/slots.yaml:6"
+            )
+        if batch.out_cache_loc is not None:
+            require_unpoisoned(
+                mode, "out_cache_loc", batch.out_cache_loc, place="specs/sglang/slots.yaml:9"
+            )
+        if batch.mrope_positions is not None:
+            require_unpoisoned(
+                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
+            )
+        if batch.req_pool_indices is not None:
+            require_unpoisoned(
+                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
+            )
+        if batch.seq_lens is not None:
+            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
+        if batch.seq_lens_cpu is not None:
+            require_unpoisoned(
+                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
+            )
+        if batch.extend_seq_lens is not None:
+            require_unpoisoned(
+                mode, "extend_seq_lens", batch.extend_seq_lens, place="specs/sglang/slots.yaml:27"
+            )
+        if batch.extend_prefix_lens is not None:
+            require_unpoisoned(
+                mode,
+                "extend_prefix_lens",
+                batch.extend_prefix_lens,
+                place="specs/sglang/slots.yaml:30",
+            )
+        if batch.extend_start_loc is not None:
+            require_unpoisoned(
+                mode, "extend_start_loc", batch.extend_start_loc, place="specs/sglang/slots.yaml:33"
+            )
+        if batch.encoder_lens is not None:
+            require_unpoisoned(
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
+            )
+        if batch.mamba_track_indices is not None:
+            require_unpoisoned(
+                mode,
+                "mamba_track_indices",
+                batch.mamba_track_indices,
+                place="specs/sglang/slots.yaml:40",
+            )
+        if batch.mamba_track_mask is not None:
+            require_unpoisoned(
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+            )
+
+    def _check_sources_idling(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+        """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
+        mode = live.mode.value
+        registry = self.registry
+        # specs/sglang/slots.yaml:3
+        if live.input_ids is not None:
+            check_source(
+                mode,
+                "input_ids",
+                live.input_ids,
+                shape=(rows.tokens,),
+                into=registry.input_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:3",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:6
+        if live.positions is not None or rows.tokens > 0:
+            check_source(
+                mode,
+                "positions",
+                live.positions,
+                shape=(rows.tokens,),
+                into=registry.positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:6",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:9
+        if live.out_cache_loc is not None:
+            check_source(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                shape=(rows.tokens,),
+                into=registry.out_cache_loc,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:9",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:15
+        if live.mrope_positions is not None:
+            check_source(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                shape=(3, rows.tokens),
+                into=registry.mrope_positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:15",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:18
+        if live.req_pool_indices is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                shape=(rows.requests,),
+                into=registry.req_pool_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:18",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:21
+        if live.seq_lens is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                shape=(rows.requests,),
+                into=registry.seq_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:21",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:24
+        if live.seq_lens_cpu is not None:
+            check_source(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                shape=(rows.requests,),
+                into=registry.seq_lens_cpu,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:24",
+            )
+        # specs/sglang/slots.yaml:36
+        if registry.encoder_lens is not None and (
+            live.encoder_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                shape=(rows.requests,),
+                into=registry.encoder_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:36",
+                accepts=(torch.int32, torch.int64),
+            )
+        # specs/sglang/slots.yaml:40
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_source(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                shape=(rows.requests,),
+                into=registry.mamba_track_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:40",
+            )
+        # specs/sglang/slots.yaml:43
+        if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+            check_source(
+                mode,
+                "mamba_track_mask",
+                live.mamba_track_mask,
+                shape=(rows.requests,),
+                into=registry.mamba_track_mask,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:43",
+            )
+        # specs/sglang/slots.yaml:46
+        if registry.ngram_column_starts is not None and (
+            live.ngram_column_starts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                shape=(rows.requests,),
+                into=registry.ngram_column_starts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:46",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:49
+        if registry.ngram_req_lens is not None and (
+            live.ngram_req_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                shape=(rows.requests,),
+                into=registry.ngram_req_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:49",
+                accepts=(torch.int64,),
+            )
+        if self.debug.values:
+            self._check_values_idling(live, mode)
+
+    def _slots_idling(self) -> SlotTable[LiveBatch, Extents]:
+        """The slots of idle_in_catch_up, idle_in_draft, idle_in_frozen_draft."""
+        config = self.config
+        registry = self.registry
+        return SlotTable(
+            SlotGroup(
+                lambda extents: (
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            2 * config.multiprocessors // config.key_heads * 128,
+                            config.flashinfer_single_rows,
+                        )
+                        * config.flashinfer_row_bytes,
+                    ),
+                    (
+                        config.flashinfer_workspace_bytes
+                        if config.enable_deterministic_inference
+                        else max(
+                            2 * config.multiprocessors // config.key_heads * 128,
+                            config.flashinfer_single_rows,
+                        )
+                        * config.flashinfer_row_bytes,
+                    ),
+                ),
+                # specs/sglang/backends/flashinfer.yaml:91
+                Slot("flashinfer_workspace", registry.flashinfer_workspace),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                    (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
+                ),
+                # specs/sglang/backends/mla.yaml:78
+                Slot("mla_workspace", registry.mla_workspace),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
+                # specs/sglang/slots.yaml:3
+                Slot("input_ids", registry.input_ids, source="input_ids", fill=0),
+                # specs/sglang/slots.yaml:6
+                Slot("positions", registry.positions, source="positions", fill=0),
+                # specs/sglang/slots.yaml:9
+                Slot("out_cache_loc", registry.out_cache_loc, source="out_cache_loc", fill=0),
+            ),
+            SlotGroup(
+                lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
+                # specs/sglang/slots.yaml:15
+                Slot("mrope_positions", registry.mrope_positions, source="mrope_positions", fill=0),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
+                # specs/sglang/slots.yaml:18
+                Slot(
+                    "req_pool_indices", registry.req_pool_indices, source="req_pool_indices", fill=0
+                ),
+                # specs/sglang/slots.yaml:21
+                Slot("seq_lens", registry.seq_lens, source="seq_lens", fill=config.sequence_fill),
+                # specs/sglang/slots.yaml:24
+                Slot(
+                    "seq_lens_cpu",
+                    registry.seq_lens_cpu,
+                    source="seq_lens_cpu",
+                    fill=config.sequence_fill,
+                ),
+                # specs/sglang/slots.yaml:36
+                Slot(
+                    "encoder_lens",
+                    registry.encoder_lens,
+                    source="encoder_lens",
+                    fill=None
+                    if registry.encoder_lens is None
+                    else present(config.max_source_positions),
+                ),
+                # specs/sglang/slots.yaml:40
+                Slot(
+                    "mamba_track_indices",
+                    registry.mamba_track_indices,
+                    source="mamba_track_indices",
+                    fill=0,
+                ),
+                # specs/sglang/slots.yaml:43
+                Slot(
+                    "mamba_track_mask", registry.mamba_track_mask, source="mamba_track_mask", fill=0
+                ),
+                # specs/sglang/slots.yaml:46
+                Slot(
+                    "ngram_column_starts",
+                    registry.ngram_column_starts,
+                    source="ngram_column_starts",
+                ),
+                # specs/sglang/slots.yaml:49
+                Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
+                # specs/sglang/backends/flashinfer.yaml:45
+                Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
+            ),
+            SlotGroup(
+                lambda extents: ((1,), (1,)),
+                # specs/sglang/slots.yaml:316
+                Slot(
+                    "num_token_non_padded",
+                    registry.num_token_non_padded,
+                    fill=lambda _, extents: (
+                        max(
+                            0,
+                            min(
+                                extents.rows.tokens
+                                - extents.padded.tokens
+                                // config.attn_tp_size
+                                * config.attn_tp_rank,
+                                extents.padded.tokens // config.attn_tp_size,
+                            ),
+                        )
+                        if config.routes_shares
+                        else extents.rows.tokens
+                    ),
+                    is_number=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
+                # specs/sglang/backends/flashinfer.yaml:40
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
+                # specs/sglang/backends/flashinfer.yaml:47
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:50
+                Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
+                # specs/sglang/backends/mla.yaml:19
+                Slot("mla_kv_indptr", registry.mla_kv_indptr),
+                # specs/sglang/backends/mla.yaml:22
+                Slot("mla_qo_indptr", registry.mla_qo_indptr),
+                # specs/sglang/backends/triton.yaml:11
+                Slot("triton_kv_indptr", registry.triton_kv_indptr),
+                # specs/sglang/backends/triton.yaml:14
+                Slot("triton_window_kv_indptr", registry.triton_window_kv_indptr),
+                # specs/sglang/backends/triton.yaml:17
+                Slot("triton_qo_indptr", registry.triton_qo_indptr),
+                # specs/sglang/backends/triton.yaml:19
+                Slot("triton_mask_indptr", registry.triton_mask_indptr),
+            ),
+        )
+
+    def _check_values_idling(self, live: LiveBatch, mode: str) -> None:
+        """Debug mode: every element of every source is in its range."""
+        config = self.config
+        registry = self.registry
+        if live.input_ids is not None:
+            check_values(
+                mode,
+                "input_ids",
+                live.input_ids,
+                0,
+                config.vocab_size - 1,
+                place="specs/sglang/slots.yaml:3",
+            )
+        if live.positions is not None:
+            check_values(
+                mode,
+                "positions",
+                live.positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:6",
+            )
+        if live.out_cache_loc is not None:
+            check_values(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+                place="specs/sglang/slots.yaml:9",
+            )
+        if live.mrope_positions is not None:
+            check_values(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:15",
+            )
+        if live.req_pool_indices is not None:
+            check_values(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                0,
+                config.request_pool_size,
+                place="specs/sglang/slots.yaml:18",
+            )
+        if live.seq_lens is not None:
+            check_values(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:21",
+            )
+        if live.seq_lens_cpu is not None:
+            check_values(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:24",
+            )
+        if registry.encoder_lens is not None and live.encoder_lens is not None:
+            check_values(
+                mode,
+                "encoder_lens",
+                live.encoder_lens,
+                0,
+                present(config.max_source_positions),
+                place="specs/sglang/slots.yaml:36",
+            )
+        if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_values(
+                mode,
+                "mamba_track_indices",
+                live.mamba_track_indices,
+                0,
+                present(config.mamba_cache_size),
+                place="specs/sglang/slots.yaml:40",
+            )
+        if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
+            check_values(
+                mode,
+                "ngram_column_starts",
+                live.ngram_column_starts,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:46",
+            )
+        if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+            check_values(
+                mode,
+                "ngram_req_lens",
+                live.ngram_req_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:49",
+            )
+
+    def _poison_idling(self, live: LiveBatch) -> None:
+        """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.flashinfer_workspace, None)
+        poison_around(self.registry.mla_workspace, None)
+        poison_around(self.registry.input_ids, live.input_ids)
+        poison_around(self.registry.positions, live.positions)
+        poison_around(self.registry.out_cache_loc, live.out_cache_loc)
+        poison_around(self.registry.mrope_positions, live.mrope_positions)
+        poison_around(self.registry.req_pool_indices, live.req_pool_indices)
+        poison_around(self.registry.seq_lens, live.seq_lens)
+        poison_around(self.registry.seq_lens_cpu, live.seq_lens_cpu)
+        poison_around(self.registry.encoder_lens, live.encoder_lens)
+        poison_around(self.registry.mamba_track_indices, live.mamba_track_indices)
+        poison_around(self.registry.mamba_track_mask, live.mamba_track_mask)
+        poison_around(self.registry.ngram_column_starts, live.ngram_column_starts)
+        poison_around(self.registry.ngram_req_lens, live.ngram_req_lens)
+        poison_around(self.registry.num_token_non_padded, None)
+        poison_around(self.registry.flashinfer_kv_indptr, None)
+        poison_around(self.registry.flashinfer_qo_indptr, None)
+        poison_around(self.registry.flashinfer_last_page_len, None)
+        poison_around(self.registry.flashinfer_second_kv_indptr, None)
+        poison_around(self.registry.flashinfer_second_qo_indptr, None)
+        poison_around(self.registry.mla_kv_indptr, None)
+        poison_around(self.registry.mla_qo_indptr, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_window_kv_indptr, None)
+        poison_around(self.registry.triton_qo_indptr, None)
+        poison_around(self.registry.triton_mask_indptr, None)
+        poison_around(self.registry.extend_seq_lens, None)
+        poison_around(self.registry.extend_prefix_lens, None)
+        poison_around(self.registry.extend_start_loc, None)
+
+    def _require_unpoisoned_idling(self, batch: EagerDraftBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
         if batch.input_ids is not None:
             require_unpoisoned(
@@ -3027,8 +4493,8 @@ class EagerDraftRunner:
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
         pad: bool | Offer,
     ) -> OutputT:
-        """The steps of adaptive_draft_extend, dflash_draft, draft_extend, extend,
-        idle_beside_extend.
+        """The steps of adaptive_draft_extend, coordinated_extend, decode_in_coordinated_extend,
+        dflash_draft, draft_extend, extend, idle_beside_extend, idle_in_coordinated_extend.
         """
         config = self.config
         # specs/sglang/runners/eager.yaml:55

@@ -586,17 +586,17 @@ class NgramWorkerTargetEngine(Protocol):
 class PrefillGraphTargetFacts(Protocol):
     """What the runner prefill_graph of worker target asks before it takes a batch."""
 
-    # specs/sglang/runners/prefill_graph.yaml:50
+    # specs/sglang/runners/prefill_graph.yaml:54
     def replaced_embeds(self, batch: LiveBatch, /) -> bool:
         """Whether some inputs of this batch are embeddings and not token ids."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:51
+    # specs/sglang/runners/prefill_graph.yaml:55
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a prefill graph."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:52
+    # specs/sglang/runners/prefill_graph.yaml:56
     def uncapturable(self, batch: LiveBatch, /) -> bool:
         """Whether this batch wants what graphs do not hold, such as log-probabilities of a
         prefix, or larger shares of the context than were captured.
@@ -611,29 +611,29 @@ class PrefillGraphTargetEngine(Protocol[OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/prefill_graph.yaml:55
+    # specs/sglang/runners/prefill_graph.yaml:59
     def timer(self, batch: PrefillGraphTargetBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:62
+    # specs/sglang/runners/prefill_graph.yaml:66
     def plan_prefill(self, batch: PrefillGraphTargetBatch, /) -> None:
         """Plan prefill; reads for static_planner, static_host_planner."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:63
+    # specs/sglang/runners/prefill_graph.yaml:67
     def split_prefill(self, batch: PrefillGraphTargetBatch, /) -> None:
         """Split prefill."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:64
+    # specs/sglang/runners/prefill_graph.yaml:68
     def capture(self, batch: PrefillGraphTargetBatch, /) -> None:
         """Capture; reads for embedding, rotary, static_rotary, kv_writer, expert_routing,
         static_state_tracker, fusion, pipeline.
         """
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:69
+    # specs/sglang/runners/prefill_graph.yaml:73
     def replay(self, batch: PrefillGraphTargetBatch, /) -> OutputT_co:
         """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, static_rotary, kv_writer, expert_routing, static_state_tracker, fusion,
@@ -646,17 +646,17 @@ class PrefillGraphTargetEngine(Protocol[OutputT_co]):
 class PrefillGraphDraftFacts(Protocol):
     """What the runner prefill_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/prefill_graph.yaml:50
+    # specs/sglang/runners/prefill_graph.yaml:54
     def replaced_embeds(self, batch: LiveBatch, /) -> bool:
         """Whether some inputs of this batch are embeddings and not token ids."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:51
+    # specs/sglang/runners/prefill_graph.yaml:55
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a prefill graph."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:52
+    # specs/sglang/runners/prefill_graph.yaml:56
     def uncapturable(self, batch: LiveBatch, /) -> bool:
         """Whether this batch wants what graphs do not hold, such as log-probabilities of a
         prefix, or larger shares of the context than were captured.
@@ -671,29 +671,29 @@ class PrefillGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/prefill_graph.yaml:55
+    # specs/sglang/runners/prefill_graph.yaml:59
     def timer(self, batch: PrefillGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:62
+    # specs/sglang/runners/prefill_graph.yaml:66
     def plan_prefill(self, batch: PrefillGraphDraftBatch, /) -> None:
         """Plan prefill; reads for static_planner, static_host_planner."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:63
+    # specs/sglang/runners/prefill_graph.yaml:67
     def split_prefill(self, batch: PrefillGraphDraftBatch, /) -> None:
         """Split prefill."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:64
+    # specs/sglang/runners/prefill_graph.yaml:68
     def capture(self, batch: PrefillGraphDraftBatch, /) -> None:
         """Capture; reads for embedding, rotary, static_rotary, kv_writer, expert_routing,
         static_state_tracker, fusion, pipeline.
         """
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:69
+    # specs/sglang/runners/prefill_graph.yaml:73
     def replay(self, batch: PrefillGraphDraftBatch, /) -> OutputT_co:
         """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, static_rotary, kv_writer, expert_routing, static_state_tracker, fusion,

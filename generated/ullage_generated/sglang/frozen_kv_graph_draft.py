@@ -78,7 +78,7 @@ def fit_capture_frozen(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_frozen as this runner has them, after frozen_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:23,
-    # specs/sglang/transforms.yaml:67
+    # specs/sglang/transforms.yaml:81
     requests, tokens = (
         next_in(graph_requests, present(config.captured_branches)),
         next_in(graph_requests, present(config.captured_branches)),
@@ -182,7 +182,7 @@ def fit_frozen_kv_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode frozen_kv_draft as this runner has them, after frozen_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:23,
-    # specs/sglang/transforms.yaml:67
+    # specs/sglang/transforms.yaml:81
     requests, tokens = (
         next_in(graph_requests, present(config.captured_branches)),
         next_in(graph_requests, present(config.captured_branches)),
@@ -255,7 +255,7 @@ def fit_idle_in_frozen_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_in_frozen_draft as this runner has them, after frozen_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:23,
-    # specs/sglang/transforms.yaml:67
+    # specs/sglang/transforms.yaml:81
     requests, tokens = (
         next_in(graph_requests, present(config.captured_branches)),
         next_in(graph_requests, present(config.captured_branches)),
@@ -522,20 +522,24 @@ class FrozenKvGraphDraftRunner:
         """The slots that each mode loads."""
         return {
             **dict.fromkeys(
-                (Mode.CAPTURE_FROZEN, Mode.FROZEN_KV_DRAFT, Mode.IDLE_IN_FROZEN_DRAFT),
-                self._slots_frozen_drafting(),
+                (Mode.CAPTURE_FROZEN, Mode.FROZEN_KV_DRAFT), self._slots_capture_frozen()
             ),
+            **dict.fromkeys((Mode.IDLE_IN_FROZEN_DRAFT,), self._slots_idling()),
         }
 
     def _poison(self, live: LiveBatch) -> None:
         match live.mode:
-            case Mode.CAPTURE_FROZEN | Mode.FROZEN_KV_DRAFT | Mode.IDLE_IN_FROZEN_DRAFT:
-                self._poison_frozen_drafting(live)
+            case Mode.CAPTURE_FROZEN | Mode.FROZEN_KV_DRAFT:
+                self._poison_capture_frozen(live)
+            case Mode.IDLE_IN_FROZEN_DRAFT:
+                self._poison_idling(live)
 
     def _require_unpoisoned(self, batch: FrozenKvGraphDraftBatch) -> None:
         match batch.mode:
-            case Mode.CAPTURE_FROZEN | Mode.FROZEN_KV_DRAFT | Mode.IDLE_IN_FROZEN_DRAFT:
-                self._require_unpoisoned_frozen_drafting(batch, batch.mode.value)
+            case Mode.CAPTURE_FROZEN | Mode.FROZEN_KV_DRAFT:
+                self._require_unpoisoned_capture_frozen(batch, batch.mode.value)
+            case Mode.IDLE_IN_FROZEN_DRAFT:
+                self._require_unpoisoned_idling(batch, batch.mode.value)
 
     # specs/sglang/modes/capture_frozen.yaml:1
     def _extents_capture_frozen(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
@@ -578,7 +582,7 @@ class FrozenKvGraphDraftRunner:
             )
         rows = live_capture_frozen(config, requests)
         if sources:
-            self._check_sources_frozen_drafting(live, rows, isinstance(pad, Offer) and pad.checked)
+            self._check_sources_capture_frozen(live, rows, isinstance(pad, Offer) and pad.checked)
         padded_rows = (
             pad.rows if isinstance(pad, Offer) else pad_capture_frozen(rows) if pad else rows
         )
@@ -629,7 +633,7 @@ class FrozenKvGraphDraftRunner:
                 )
             rows = live_frozen_kv_draft(config, requests)
             if sources:
-                self._check_sources_frozen_drafting(
+                self._check_sources_capture_frozen(
                     live, rows, isinstance(pad, Offer) and pad.checked
                 )
         except UllageRuntimeError as refusal:
@@ -700,9 +704,7 @@ class FrozenKvGraphDraftRunner:
         try:
             rows = live_idle_in_frozen_draft()
             if sources:
-                self._check_sources_frozen_drafting(
-                    live, rows, isinstance(pad, Offer) and pad.checked
-                )
+                self._check_sources_idling(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
@@ -773,7 +775,7 @@ class FrozenKvGraphDraftRunner:
         )
         return Extents(rows, padded_rows)
 
-    def _check_sources_frozen_drafting(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+    def _check_sources_capture_frozen(self, live: LiveBatch, rows: Rows, known: bool) -> None:
         """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
         config = self.config
         mode = live.mode.value
@@ -874,10 +876,10 @@ class FrozenKvGraphDraftRunner:
                 accepts=(torch.int32,),
             )
         if self.debug.values:
-            self._check_values_frozen_drafting(live, mode)
+            self._check_values_capture_frozen(live, mode)
 
-    def _slots_frozen_drafting(self) -> SlotTable[LiveBatch, Extents]:
-        """The slots of capture_frozen, frozen_kv_draft, idle_in_frozen_draft."""
+    def _slots_capture_frozen(self) -> SlotTable[LiveBatch, Extents]:
+        """The slots of capture_frozen, frozen_kv_draft."""
         config = self.config
         registry = self.registry
         return SlotTable(
@@ -1024,7 +1026,7 @@ class FrozenKvGraphDraftRunner:
             ),
         )
 
-    def _check_values_frozen_drafting(self, live: LiveBatch, mode: str) -> None:
+    def _check_values_capture_frozen(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
         config = self.config
         registry = self.registry
@@ -1083,7 +1085,7 @@ class FrozenKvGraphDraftRunner:
                 place="specs/sglang/slots.yaml:155",
             )
 
-    def _poison_frozen_drafting(self, live: LiveBatch) -> None:
+    def _poison_capture_frozen(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.mrope_positions, live.mrope_positions)
@@ -1102,9 +1104,357 @@ class FrozenKvGraphDraftRunner:
         poison_around(self.registry.triton_attn_logits, None)
         poison_around(self.registry.triton_attn_lse, None)
 
-    def _require_unpoisoned_frozen_drafting(
-        self, batch: FrozenKvGraphDraftBatch, mode: str
-    ) -> None:
+    def _require_unpoisoned_capture_frozen(self, batch: FrozenKvGraphDraftBatch, mode: str) -> None:
+        """Debug mode: readers of padded rows find none that nobody wrote."""
+        if batch.positions is not None:
+            require_unpoisoned(
+                mode, "positions", batch.positions, place="specs/sglang/slots.yaml:6"
+            )
+        if batch.mrope_positions is not None:
+            require_unpoisoned(
+                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
+            )
+        if batch.req_pool_indices is not None:
+            require_unpoisoned(
+                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
+            )
+        if batch.seq_lens is not None:
+            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
+        if batch.seq_lens_cpu is not None:
+            require_unpoisoned(
+                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
+            )
+        if batch.frozen_bonus_tokens is not None:
+            require_unpoisoned(
+                mode,
+                "frozen_bonus_tokens",
+                batch.frozen_bonus_tokens,
+                place="specs/sglang/slots.yaml:155",
+            )
+
+    def _check_sources_idling(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+        """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
+        config = self.config
+        mode = live.mode.value
+        registry = self.registry
+        # specs/sglang/slots.yaml:6
+        if live.positions is not None or rows.tokens > 0:
+            check_source(
+                mode,
+                "positions",
+                live.positions,
+                shape=(rows.tokens,),
+                into=registry.positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:6",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:15
+        if live.mrope_positions is not None:
+            check_source(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                shape=(3, rows.tokens),
+                into=registry.mrope_positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:15",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:18
+        if live.req_pool_indices is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                shape=(rows.requests,),
+                into=registry.req_pool_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:18",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:21
+        if live.seq_lens is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                shape=(rows.requests,),
+                into=registry.seq_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:21",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:24
+        if live.seq_lens_cpu is not None:
+            check_source(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                shape=(rows.requests,),
+                into=registry.seq_lens_cpu,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:24",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:151
+        if registry.frozen_hidden_states is not None and (
+            live.hidden_states is not None
+            or rows.requests // present(config.speculative_eagle_topk) > 0
+        ):
+            check_source(
+                mode,
+                "frozen_hidden_states",
+                live.hidden_states,
+                shape=(
+                    rows.requests // present(config.speculative_eagle_topk),
+                    present(config.draft_input_size),
+                ),
+                into=registry.frozen_hidden_states,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:151",
+            )
+        # specs/sglang/slots.yaml:155
+        if registry.frozen_bonus_tokens is not None and (
+            live.bonus_tokens is not None
+            or rows.requests // present(config.speculative_eagle_topk) > 0
+        ):
+            check_source(
+                mode,
+                "frozen_bonus_tokens",
+                live.bonus_tokens,
+                shape=(rows.requests // present(config.speculative_eagle_topk),),
+                into=registry.frozen_bonus_tokens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:155",
+                accepts=(torch.int32,),
+            )
+        if self.debug.values:
+            self._check_values_idling(live, mode)
+
+    def _slots_idling(self) -> SlotTable[LiveBatch, Extents]:
+        """The slots of idle_in_frozen_draft."""
+        config = self.config
+        registry = self.registry
+        return SlotTable(
+            SlotGroup(
+                lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
+                # specs/sglang/slots.yaml:6
+                Slot("positions", registry.positions, source="positions", fill=0),
+                # specs/sglang/backends/triton.yaml:39
+                Slot("triton_num_kv_splits", registry.triton_num_kv_splits),
+            ),
+            SlotGroup(
+                lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
+                # specs/sglang/slots.yaml:15
+                Slot("mrope_positions", registry.mrope_positions, source="mrope_positions", fill=0),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
+                # specs/sglang/slots.yaml:18
+                Slot(
+                    "req_pool_indices", registry.req_pool_indices, source="req_pool_indices", fill=0
+                ),
+                # specs/sglang/slots.yaml:21
+                Slot("seq_lens", registry.seq_lens, source="seq_lens", fill=config.sequence_fill),
+                # specs/sglang/slots.yaml:24
+                Slot(
+                    "seq_lens_cpu",
+                    registry.seq_lens_cpu,
+                    source="seq_lens_cpu",
+                    fill=config.sequence_fill,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                ),
+                # specs/sglang/slots.yaml:74
+                Slot(
+                    "global_num_tokens",
+                    registry.global_num_tokens,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
+                ),
+                # specs/sglang/slots.yaml:77
+                Slot(
+                    "global_num_tokens_for_logprob",
+                    registry.global_num_tokens_for_logprob,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.requests // present(config.speculative_eagle_topk),
+                        present(config.draft_input_size),
+                    ),
+                    (
+                        extents.padded.requests // present(config.speculative_eagle_topk),
+                        present(config.draft_input_size),
+                    ),
+                ),
+                # specs/sglang/slots.yaml:151
+                Slot("frozen_hidden_states", registry.frozen_hidden_states, source="hidden_states"),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests // present(config.speculative_eagle_topk),),
+                    (extents.padded.requests // present(config.speculative_eagle_topk),),
+                ),
+                # specs/sglang/slots.yaml:155
+                Slot(
+                    "frozen_bonus_tokens",
+                    registry.frozen_bonus_tokens,
+                    source="bonus_tokens",
+                    fill=0,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.requests // present(config.speculative_eagle_topk),
+                        present(config.speculative_eagle_topk),
+                    ),
+                    (
+                        extents.padded.requests // present(config.speculative_eagle_topk),
+                        present(config.speculative_eagle_topk),
+                    ),
+                ),
+                # specs/sglang/slots.yaml:158
+                Slot("frozen_topk_p", registry.frozen_topk_p),
+                # specs/sglang/slots.yaml:162
+                Slot("frozen_topk_index", registry.frozen_topk_index),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
+                # specs/sglang/backends/triton.yaml:11
+                Slot("triton_kv_indptr", registry.triton_kv_indptr),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests, config.context_length),
+                    (extents.padded.requests, config.context_length),
+                ),
+                # specs/sglang/backends/triton.yaml:50
+                Slot("frozen_triton_kv_indices", registry.frozen_triton_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                        config.value_head_size,
+                    ),
+                ),
+                # specs/sglang/backends/triton.yaml:59
+                Slot("triton_attn_logits", registry.triton_attn_logits),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.attention_heads, present(config.triton_kv_splits)),
+                    (
+                        extents.padded.tokens,
+                        config.attention_heads,
+                        present(config.triton_kv_splits),
+                    ),
+                ),
+                # specs/sglang/backends/triton.yaml:62
+                Slot("triton_attn_lse", registry.triton_attn_lse),
+            ),
+        )
+
+    def _check_values_idling(self, live: LiveBatch, mode: str) -> None:
+        """Debug mode: every element of every source is in its range."""
+        config = self.config
+        registry = self.registry
+        if live.positions is not None:
+            check_values(
+                mode,
+                "positions",
+                live.positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:6",
+            )
+        if live.mrope_positions is not None:
+            check_values(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:15",
+            )
+        if live.req_pool_indices is not None:
+            check_values(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                0,
+                config.request_pool_size,
+                place="specs/sglang/slots.yaml:18",
+            )
+        if live.seq_lens is not None:
+            check_values(
+                mode,
+                "seq_lens",
+                live.seq_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:21",
+            )
+        if live.seq_lens_cpu is not None:
+            check_values(
+                mode,
+                "seq_lens_cpu",
+                live.seq_lens_cpu,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:24",
+            )
+        if registry.frozen_bonus_tokens is not None and live.bonus_tokens is not None:
+            check_values(
+                mode,
+                "frozen_bonus_tokens",
+                live.bonus_tokens,
+                0,
+                config.vocab_size - 1,
+                place="specs/sglang/slots.yaml:155",
+            )
+
+    def _poison_idling(self, live: LiveBatch) -> None:
+        """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.positions, live.positions)
+        poison_around(self.registry.mrope_positions, live.mrope_positions)
+        poison_around(self.registry.req_pool_indices, live.req_pool_indices)
+        poison_around(self.registry.seq_lens, live.seq_lens)
+        poison_around(self.registry.seq_lens_cpu, live.seq_lens_cpu)
+        poison_around(self.registry.global_num_tokens, None)
+        poison_around(self.registry.global_num_tokens_for_logprob, None)
+        poison_around(self.registry.frozen_hidden_states, live.hidden_states)
+        poison_around(self.registry.frozen_bonus_tokens, live.bonus_tokens)
+        poison_around(self.registry.frozen_topk_p, None)
+        poison_around(self.registry.frozen_topk_index, None)
+        poison_around(self.registry.triton_kv_indptr, None)
+        poison_around(self.registry.triton_num_kv_splits, None)
+        poison_around(self.registry.frozen_triton_kv_indices, None)
+        poison_around(self.registry.triton_attn_logits, None)
+        poison_around(self.registry.triton_attn_lse, None)
+
+    def _require_unpoisoned_idling(self, batch: FrozenKvGraphDraftBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
         if batch.positions is not None:
             require_unpoisoned(

@@ -78,7 +78,7 @@ def fit_capture_multi_layer(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_multi_layer as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # draft_extend_bucket: specs/sglang/runners/multi_layer_graph.yaml:30,
-    # specs/sglang/transforms.yaml:61
+    # specs/sglang/transforms.yaml:75
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -151,7 +151,7 @@ def fit_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode draft_extend as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # draft_extend_bucket: specs/sglang/runners/multi_layer_graph.yaml:30,
-    # specs/sglang/transforms.yaml:61
+    # specs/sglang/transforms.yaml:75
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -224,7 +224,7 @@ def fit_idle_in_catch_up(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_in_catch_up as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # draft_extend_bucket: specs/sglang/runners/multi_layer_graph.yaml:30,
-    # specs/sglang/transforms.yaml:61
+    # specs/sglang/transforms.yaml:75
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -500,20 +500,24 @@ class MultiLayerGraphDraftRunner:
         """The slots that each mode loads."""
         return {
             **dict.fromkeys(
-                (Mode.CAPTURE_MULTI_LAYER, Mode.DRAFT_EXTEND, Mode.IDLE_IN_CATCH_UP),
-                self._slots_catching_up(),
+                (Mode.CAPTURE_MULTI_LAYER, Mode.DRAFT_EXTEND), self._slots_capture_multi_layer()
             ),
+            **dict.fromkeys((Mode.IDLE_IN_CATCH_UP,), self._slots_idling()),
         }
 
     def _poison(self, live: LiveBatch) -> None:
         match live.mode:
-            case Mode.CAPTURE_MULTI_LAYER | Mode.DRAFT_EXTEND | Mode.IDLE_IN_CATCH_UP:
-                self._poison_catching_up(live)
+            case Mode.CAPTURE_MULTI_LAYER | Mode.DRAFT_EXTEND:
+                self._poison_capture_multi_layer(live)
+            case Mode.IDLE_IN_CATCH_UP:
+                self._poison_idling(live)
 
     def _require_unpoisoned(self, batch: MultiLayerGraphDraftBatch) -> None:
         match batch.mode:
-            case Mode.CAPTURE_MULTI_LAYER | Mode.DRAFT_EXTEND | Mode.IDLE_IN_CATCH_UP:
-                self._require_unpoisoned_catching_up(batch, batch.mode.value)
+            case Mode.CAPTURE_MULTI_LAYER | Mode.DRAFT_EXTEND:
+                self._require_unpoisoned_capture_multi_layer(batch, batch.mode.value)
+            case Mode.IDLE_IN_CATCH_UP:
+                self._require_unpoisoned_idling(batch, batch.mode.value)
 
     # specs/sglang/modes/capture_multi_layer.yaml:1
     def _extents_capture_multi_layer(
@@ -557,7 +561,9 @@ class MultiLayerGraphDraftRunner:
             )
         rows = live_capture_multi_layer(config, requests)
         if sources:
-            self._check_sources_catching_up(live, rows, isinstance(pad, Offer) and pad.checked)
+            self._check_sources_capture_multi_layer(
+                live, rows, isinstance(pad, Offer) and pad.checked
+            )
         padded_rows = (
             pad.rows if isinstance(pad, Offer) else pad_capture_multi_layer(rows) if pad else rows
         )
@@ -606,7 +612,9 @@ class MultiLayerGraphDraftRunner:
                 )
             rows = live_draft_extend(config, requests)
             if sources:
-                self._check_sources_catching_up(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_capture_multi_layer(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
@@ -674,7 +682,7 @@ class MultiLayerGraphDraftRunner:
         try:
             rows = live_idle_in_catch_up()
             if sources:
-                self._check_sources_catching_up(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_idling(live, rows, isinstance(pad, Offer) and pad.checked)
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
@@ -743,7 +751,7 @@ class MultiLayerGraphDraftRunner:
         )
         return Extents(rows, padded_rows)
 
-    def _check_sources_catching_up(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+    def _check_sources_capture_multi_layer(self, live: LiveBatch, rows: Rows, known: bool) -> None:
         """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
         config = self.config
         mode = live.mode.value
@@ -951,10 +959,10 @@ class MultiLayerGraphDraftRunner:
                 place="specs/sglang/slots.yaml:183",
             )
         if self.debug.values:
-            self._check_values_catching_up(live, mode)
+            self._check_values_capture_multi_layer(live, mode)
 
-    def _slots_catching_up(self) -> SlotTable[LiveBatch, Extents]:
-        """The slots of capture_multi_layer, draft_extend, idle_in_catch_up."""
+    def _slots_capture_multi_layer(self) -> SlotTable[LiveBatch, Extents]:
+        """The slots of capture_multi_layer, draft_extend."""
         config = self.config
         registry = self.registry
         return SlotTable(
@@ -1181,7 +1189,7 @@ class MultiLayerGraphDraftRunner:
             ),
         )
 
-    def _check_values_catching_up(self, live: LiveBatch, mode: str) -> None:
+    def _check_values_capture_multi_layer(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
         config = self.config
         registry = self.registry
@@ -1312,7 +1320,7 @@ class MultiLayerGraphDraftRunner:
                 place="specs/sglang/slots.yaml:183",
             )
 
-    def _poison_catching_up(self, live: LiveBatch) -> None:
+    def _poison_capture_multi_layer(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
@@ -1340,7 +1348,669 @@ class MultiLayerGraphDraftRunner:
         poison_around(self.registry.layer_cu_seqlens_q, None)
         poison_around(self.registry.layer_cu_seqlens_k, None)
 
-    def _require_unpoisoned_catching_up(self, batch: MultiLayerGraphDraftBatch, mode: str) -> None:
+    def _require_unpoisoned_capture_multi_layer(
+        self, batch: MultiLayerGraphDraftBatch, mode: str
+    ) -> None:
+        """Debug mode: readers of padded rows find none that nobody wrote."""
+        if batch.input_ids is not None:
+            require_unpoisoned(
+                mode, "input_ids", batch.input_ids, place="specs/sglang/slots.yaml:3"
+            )
+        if batch.positions is not None:
+            require_unpoisoned(
+                mode, "positions", batch.positions, place="specs/sglang/slots.yaml:6"
+            )
+        if batch.out_cache_loc is not None:
+            require_unpoisoned(
+                mode, "out_cache_loc", batch.out_cache_loc, place="specs/sglang/slots.yaml:9"
+            )
+        if batch.mrope_positions is not None:
+            require_unpoisoned(
+                mode, "mrope_positions", batch.mrope_positions, place="specs/sglang/slots.yaml:15"
+            )
+        if batch.req_pool_indices is not None:
+            require_unpoisoned(
+                mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
+            )
+        if batch.verify_extend_seq_lens is not None:
+            require_unpoisoned(
+                mode,
+                "verify_extend_seq_lens",
+                batch.verify_extend_seq_lens,
+                place="specs/sglang/slots.yaml:128",
+            )
+        if batch.num_correct_drafts is not None:
+            require_unpoisoned(
+                mode,
+                "num_correct_drafts",
+                batch.num_correct_drafts,
+                place="specs/sglang/slots.yaml:131",
+            )
+        if batch.num_accept_tokens is not None:
+            require_unpoisoned(
+                mode,
+                "num_accept_tokens",
+                batch.num_accept_tokens,
+                place="specs/sglang/slots.yaml:134",
+            )
+        if batch.select_index is not None:
+            require_unpoisoned(
+                mode, "select_index", batch.select_index, place="specs/sglang/slots.yaml:137"
+            )
+        if batch.draft_mamba_track_indices is not None:
+            require_unpoisoned(
+                mode,
+                "draft_mamba_track_indices",
+                batch.draft_mamba_track_indices,
+                place="specs/sglang/slots.yaml:140",
+            )
+        if batch.layer_seq_lens is not None:
+            require_unpoisoned(
+                mode, "layer_seq_lens", batch.layer_seq_lens, place="specs/sglang/slots.yaml:166"
+            )
+        if batch.layer_seq_lens_cpu is not None:
+            require_unpoisoned(
+                mode,
+                "layer_seq_lens_cpu",
+                batch.layer_seq_lens_cpu,
+                place="specs/sglang/slots.yaml:169",
+            )
+        if batch.layer_extend_start_loc is not None:
+            require_unpoisoned(
+                mode,
+                "layer_extend_start_loc",
+                batch.layer_extend_start_loc,
+                place="specs/sglang/slots.yaml:172",
+            )
+        if batch.layer_temperatures is not None:
+            require_unpoisoned(
+                mode,
+                "layer_temperatures",
+                batch.layer_temperatures,
+                place="specs/sglang/slots.yaml:179",
+            )
+        if batch.layer_sampling_seed is not None:
+            require_unpoisoned(
+                mode,
+                "layer_sampling_seed",
+                batch.layer_sampling_seed,
+                place="specs/sglang/slots.yaml:183",
+            )
+
+    def _check_sources_idling(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+        """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
+        config = self.config
+        mode = live.mode.value
+        registry = self.registry
+        # specs/sglang/slots.yaml:3
+        if live.input_ids is not None:
+            check_source(
+                mode,
+                "input_ids",
+                live.input_ids,
+                shape=(rows.tokens,),
+                into=registry.input_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:3",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:6
+        if live.positions is not None or rows.tokens > 0:
+            check_source(
+                mode,
+                "positions",
+                live.positions,
+                shape=(rows.tokens,),
+                into=registry.positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:6",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:9
+        if live.out_cache_loc is not None:
+            check_source(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                shape=(rows.tokens,),
+                into=registry.out_cache_loc,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:9",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:15
+        if live.mrope_positions is not None:
+            check_source(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                shape=(3, rows.tokens),
+                into=registry.mrope_positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:15",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:18
+        if live.req_pool_indices is not None or rows.requests > 0:
+            check_source(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                shape=(rows.requests,),
+                into=registry.req_pool_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:18",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:125
+        if registry.target_hidden_states is not None and live.hidden_states is not None:
+            check_source(
+                mode,
+                "target_hidden_states",
+                live.hidden_states,
+                shape=(rows.tokens, present(config.draft_input_size)),
+                into=registry.target_hidden_states,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:125",
+            )
+        # specs/sglang/slots.yaml:128
+        if registry.verify_extend_seq_lens is not None and (
+            live.extend_seq_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "verify_extend_seq_lens",
+                live.extend_seq_lens,
+                shape=(rows.requests,),
+                into=registry.verify_extend_seq_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:128",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:131
+        if registry.num_correct_drafts is not None and (
+            live.num_correct_drafts is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "num_correct_drafts",
+                live.num_correct_drafts,
+                shape=(rows.requests,),
+                into=registry.num_correct_drafts,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:131",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:134
+        if registry.num_accept_tokens is not None and (
+            live.num_accept_tokens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "num_accept_tokens",
+                live.num_accept_tokens,
+                shape=(rows.requests,),
+                into=registry.num_accept_tokens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:134",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:137
+        if registry.select_index is not None and (
+            live.select_index is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "select_index",
+                live.select_index,
+                shape=(rows.requests,),
+                into=registry.select_index,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:137",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:140
+        if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_source(
+                mode,
+                "draft_mamba_track_indices",
+                live.mamba_track_indices,
+                shape=(rows.requests,),
+                into=registry.draft_mamba_track_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:140",
+            )
+        # specs/sglang/slots.yaml:166
+        if registry.layer_seq_lens is not None and (live.seq_lens is not None or rows.requests > 0):
+            check_source(
+                mode,
+                "layer_seq_lens",
+                live.seq_lens,
+                shape=(rows.requests,),
+                into=registry.layer_seq_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:166",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:169
+        if registry.layer_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
+            check_source(
+                mode,
+                "layer_seq_lens_cpu",
+                live.seq_lens_cpu,
+                shape=(rows.requests,),
+                into=registry.layer_seq_lens_cpu,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:169",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:172
+        if registry.layer_extend_start_loc is not None and (
+            live.extend_start_loc is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "layer_extend_start_loc",
+                live.extend_start_loc,
+                shape=(rows.requests,),
+                into=registry.layer_extend_start_loc,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:172",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:179
+        if registry.layer_temperatures is not None and live.temperatures is not None:
+            check_source(
+                mode,
+                "layer_temperatures",
+                live.temperatures,
+                shape=(rows.requests, 1),
+                into=registry.layer_temperatures,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:179",
+            )
+        # specs/sglang/slots.yaml:183
+        if registry.layer_sampling_seed is not None and live.sampling_seed is not None:
+            check_source(
+                mode,
+                "layer_sampling_seed",
+                live.sampling_seed,
+                shape=(rows.requests,),
+                into=registry.layer_sampling_seed,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:183",
+            )
+        if self.debug.values:
+            self._check_values_idling(live, mode)
+
+    def _slots_idling(self) -> SlotTable[LiveBatch, Extents]:
+        """The slots of idle_in_catch_up."""
+        config = self.config
+        registry = self.registry
+        return SlotTable(
+            SlotGroup(
+                lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
+                # specs/sglang/slots.yaml:3
+                Slot("input_ids", registry.input_ids, source="input_ids", fill=0),
+                # specs/sglang/slots.yaml:6
+                Slot("positions", registry.positions, source="positions", fill=0),
+                # specs/sglang/slots.yaml:9
+                Slot("out_cache_loc", registry.out_cache_loc, source="out_cache_loc", fill=0),
+            ),
+            SlotGroup(
+                lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
+                # specs/sglang/slots.yaml:15
+                Slot("mrope_positions", registry.mrope_positions, source="mrope_positions", fill=0),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
+                # specs/sglang/slots.yaml:18
+                Slot(
+                    "req_pool_indices", registry.req_pool_indices, source="req_pool_indices", fill=0
+                ),
+                # specs/sglang/slots.yaml:128
+                Slot(
+                    "verify_extend_seq_lens",
+                    registry.verify_extend_seq_lens,
+                    source="extend_seq_lens",
+                    fill=None
+                    if registry.verify_extend_seq_lens is None
+                    else present(config.draft_extend_width),
+                ),
+                # specs/sglang/slots.yaml:131
+                Slot(
+                    "num_correct_drafts",
+                    registry.num_correct_drafts,
+                    source="num_correct_drafts",
+                    fill=None
+                    if registry.num_correct_drafts is None
+                    else present(config.draft_extend_width),
+                ),
+                # specs/sglang/slots.yaml:134
+                Slot(
+                    "num_accept_tokens",
+                    registry.num_accept_tokens,
+                    source="num_accept_tokens",
+                    fill=None
+                    if registry.num_accept_tokens is None
+                    else -1
+                    if present(config.enable_multi_layer_eagle)
+                    else present(config.draft_extend_width),
+                ),
+                # specs/sglang/slots.yaml:137
+                Slot("select_index", registry.select_index, source="select_index", fill=0),
+                # specs/sglang/slots.yaml:140
+                Slot(
+                    "draft_mamba_track_indices",
+                    registry.draft_mamba_track_indices,
+                    source="mamba_track_indices",
+                    fill=0,
+                ),
+                # specs/sglang/slots.yaml:166
+                Slot(
+                    "layer_seq_lens",
+                    registry.layer_seq_lens,
+                    source="seq_lens",
+                    fill=config.sequence_fill,
+                ),
+                # specs/sglang/slots.yaml:169
+                Slot(
+                    "layer_seq_lens_cpu",
+                    registry.layer_seq_lens_cpu,
+                    source="seq_lens_cpu",
+                    fill=config.sequence_fill,
+                ),
+                # specs/sglang/slots.yaml:172
+                Slot(
+                    "layer_extend_start_loc",
+                    registry.layer_extend_start_loc,
+                    source="extend_start_loc",
+                    fill=lambda _, extents: extents.rows.tokens,
+                ),
+                # specs/sglang/slots.yaml:183
+                Slot(
+                    "layer_sampling_seed",
+                    registry.layer_sampling_seed,
+                    source="sampling_seed",
+                    fill=0,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                    (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
+                ),
+                # specs/sglang/slots.yaml:74
+                Slot(
+                    "global_num_tokens",
+                    registry.global_num_tokens,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
+                ),
+                # specs/sglang/slots.yaml:77
+                Slot(
+                    "global_num_tokens_for_logprob",
+                    registry.global_num_tokens_for_logprob,
+                    fill=lambda _, extents: extents.padded.tokens,
+                    is_number=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, present(config.draft_input_size)),
+                    (extents.padded.tokens, present(config.draft_input_size)),
+                ),
+                # specs/sglang/slots.yaml:125
+                Slot("target_hidden_states", registry.target_hidden_states, source="hidden_states"),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.tokens
+                        if config.require_gathered_buffer
+                        else extents.rows.requests,
+                        present(config.draft_vocab_size),
+                    ),
+                    (
+                        extents.padded.tokens
+                        if config.require_gathered_buffer
+                        else extents.padded.requests,
+                        present(config.draft_vocab_size),
+                    ),
+                ),
+                # specs/sglang/slots.yaml:175
+                Slot("layer_logits", registry.layer_logits),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests, 1), (extents.padded.requests, 1)),
+                # specs/sglang/slots.yaml:179
+                Slot(
+                    "layer_temperatures", registry.layer_temperatures, source="temperatures", fill=1
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.requests,
+                        present(config.speculative_num_steps),
+                        present(config.draft_vocab_size),
+                    ),
+                    (
+                        extents.padded.requests,
+                        present(config.speculative_num_steps),
+                        present(config.draft_vocab_size),
+                    ),
+                ),
+                # specs/sglang/slots.yaml:187
+                Slot("layer_draft_probs", registry.layer_draft_probs),
+            ),
+            SlotGroup(
+                lambda extents: ((config.context_pages,), (config.context_pages,)),
+                # specs/sglang/backends/page_tables.yaml:38
+                Slot("strided_indices", registry.strided_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (
+                        present(config.speculative_num_steps),
+                        extents.rows.requests,
+                        config.table_columns,
+                    ),
+                    (
+                        present(config.speculative_num_steps),
+                        extents.padded.requests,
+                        config.table_columns,
+                    ),
+                ),
+                # specs/sglang/backends/page_tables.yaml:100
+                Slot("layer_page_table", registry.layer_page_table),
+                # specs/sglang/backends/page_tables.yaml:103
+                Slot("layer_window_page_table", registry.layer_window_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (present(config.speculative_num_steps), extents.rows.requests),
+                    (present(config.speculative_num_steps), extents.padded.requests),
+                ),
+                # specs/sglang/backends/page_tables.yaml:106
+                Slot("layer_cache_seqlens", registry.layer_cache_seqlens),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (present(config.speculative_num_steps), extents.rows.requests + 1),
+                    (present(config.speculative_num_steps), extents.padded.requests + 1),
+                ),
+                # specs/sglang/backends/page_tables.yaml:109
+                Slot("layer_cu_seqlens_q", registry.layer_cu_seqlens_q),
+                # specs/sglang/backends/page_tables.yaml:112
+                Slot("layer_cu_seqlens_k", registry.layer_cu_seqlens_k),
+            ),
+        )
+
+    def _check_values_idling(self, live: LiveBatch, mode: str) -> None:
+        """Debug mode: every element of every source is in its range."""
+        config = self.config
+        registry = self.registry
+        if live.input_ids is not None:
+            check_values(
+                mode,
+                "input_ids",
+                live.input_ids,
+                0,
+                config.vocab_size - 1,
+                place="specs/sglang/slots.yaml:3",
+            )
+        if live.positions is not None:
+            check_values(
+                mode,
+                "positions",
+                live.positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:6",
+            )
+        if live.out_cache_loc is not None:
+            check_values(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+                place="specs/sglang/slots.yaml:9",
+            )
+        if live.mrope_positions is not None:
+            check_values(
+                mode,
+                "mrope_positions",
+                live.mrope_positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:15",
+            )
+        if live.req_pool_indices is not None:
+            check_values(
+                mode,
+                "req_pool_indices",
+                live.req_pool_indices,
+                0,
+                config.request_pool_size,
+                place="specs/sglang/slots.yaml:18",
+            )
+        if registry.verify_extend_seq_lens is not None and live.extend_seq_lens is not None:
+            check_values(
+                mode,
+                "verify_extend_seq_lens",
+                live.extend_seq_lens,
+                0,
+                2147483647,
+                place="specs/sglang/slots.yaml:128",
+            )
+        if registry.num_correct_drafts is not None and live.num_correct_drafts is not None:
+            check_values(
+                mode,
+                "num_correct_drafts",
+                live.num_correct_drafts,
+                0,
+                2147483647,
+                place="specs/sglang/slots.yaml:131",
+            )
+        if registry.num_accept_tokens is not None and live.num_accept_tokens is not None:
+            check_values(
+                mode,
+                "num_accept_tokens",
+                live.num_accept_tokens,
+                -1,
+                2147483647,
+                place="specs/sglang/slots.yaml:134",
+            )
+        if registry.select_index is not None and live.select_index is not None:
+            check_values(
+                mode,
+                "select_index",
+                live.select_index,
+                0,
+                2147483647,
+                place="specs/sglang/slots.yaml:137",
+            )
+        if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_values(
+                mode,
+                "draft_mamba_track_indices",
+                live.mamba_track_indices,
+                0,
+                present(config.mamba_cache_size),
+                place="specs/sglang/slots.yaml:140",
+            )
+        if registry.layer_seq_lens is not None and live.seq_lens is not None:
+            check_values(
+                mode,
+                "layer_seq_lens",
+                live.seq_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:166",
+            )
+        if registry.layer_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
+            check_values(
+                mode,
+                "layer_seq_lens_cpu",
+                live.seq_lens_cpu,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:169",
+            )
+        if registry.layer_extend_start_loc is not None and live.extend_start_loc is not None:
+            check_values(
+                mode,
+                "layer_extend_start_loc",
+                live.extend_start_loc,
+                0,
+                2147483647,
+                place="specs/sglang/slots.yaml:172",
+            )
+        if registry.layer_sampling_seed is not None and live.sampling_seed is not None:
+            check_values(
+                mode,
+                "layer_sampling_seed",
+                live.sampling_seed,
+                0,
+                4611686018427387904,
+                place="specs/sglang/slots.yaml:183",
+            )
+
+    def _poison_idling(self, live: LiveBatch) -> None:
+        """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.input_ids, live.input_ids)
+        poison_around(self.registry.positions, live.positions)
+        poison_around(self.registry.out_cache_loc, live.out_cache_loc)
+        poison_around(self.registry.mrope_positions, live.mrope_positions)
+        poison_around(self.registry.req_pool_indices, live.req_pool_indices)
+        poison_around(self.registry.global_num_tokens, None)
+        poison_around(self.registry.global_num_tokens_for_logprob, None)
+        poison_around(self.registry.target_hidden_states, live.hidden_states)
+        poison_around(self.registry.verify_extend_seq_lens, live.extend_seq_lens)
+        poison_around(self.registry.num_correct_drafts, live.num_correct_drafts)
+        poison_around(self.registry.num_accept_tokens, live.num_accept_tokens)
+        poison_around(self.registry.select_index, live.select_index)
+        poison_around(self.registry.draft_mamba_track_indices, live.mamba_track_indices)
+        poison_around(self.registry.layer_seq_lens, live.seq_lens)
+        poison_around(self.registry.layer_seq_lens_cpu, live.seq_lens_cpu)
+        poison_around(self.registry.layer_extend_start_loc, live.extend_start_loc)
+        poison_around(self.registry.layer_logits, None)
+        poison_around(self.registry.layer_temperatures, live.temperatures)
+        poison_around(self.registry.layer_sampling_seed, live.sampling_seed)
+        poison_around(self.registry.layer_draft_probs, None)
+        poison_around(self.registry.layer_page_table, None)
+        poison_around(self.registry.layer_window_page_table, None)
+        poison_around(self.registry.layer_cache_seqlens, None)
+        poison_around(self.registry.layer_cu_seqlens_q, None)
+        poison_around(self.registry.layer_cu_seqlens_k, None)
+
+    def _require_unpoisoned_idling(self, batch: MultiLayerGraphDraftBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
         if batch.input_ids is not None:
             require_unpoisoned(

@@ -79,29 +79,37 @@ def fit_capture_prefill(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_prefill as this runner has them, after prefill_bucket,
     split_captured_context, scatter_proxies.
     """
-    requests, tokens, graph_tokens, context_tokens, proxy_tokens = (
+    requests, tokens, graph_tokens, context_tokens, proxy_tokens, gathered_tokens = (
         rows.requests,
         rows.tokens,
         rows.graph_tokens,
         rows.context_tokens,
         rows.proxy_tokens,
+        rows.gathered_tokens,
     )
-    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:73
-    requests, tokens = (
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
+    # specs/sglang/transforms.yaml:87
+    requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
+        next_in(graph_tokens, present(config.captured_tokens)) * config.num_dp_ranks
+        if config.shares_prefill_graphs
+        else gathered_tokens,
     )
-    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:109
+    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
+    # specs/sglang/transforms.yaml:127
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
-    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
-        requests=requests, tokens=tokens, context_tokens=context_tokens, proxy_tokens=proxy_tokens
+        requests=requests,
+        tokens=tokens,
+        context_tokens=context_tokens,
+        proxy_tokens=proxy_tokens,
+        gathered_tokens=gathered_tokens,
     )
 
 
@@ -151,29 +159,37 @@ def fit_decode_beside_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode decode_beside_extend as this runner has them, after prefill_bucket,
     split_captured_context, scatter_proxies.
     """
-    requests, tokens, graph_tokens, context_tokens, proxy_tokens = (
+    requests, tokens, graph_tokens, context_tokens, proxy_tokens, gathered_tokens = (
         rows.requests,
         rows.tokens,
         rows.graph_tokens,
         rows.context_tokens,
         rows.proxy_tokens,
+        rows.gathered_tokens,
     )
-    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:73
-    requests, tokens = (
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
+    # specs/sglang/transforms.yaml:87
+    requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
+        next_in(graph_tokens, present(config.captured_tokens)) * config.num_dp_ranks
+        if config.shares_prefill_graphs
+        else gathered_tokens,
     )
-    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:109
+    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
+    # specs/sglang/transforms.yaml:127
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
-    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
-        requests=requests, tokens=tokens, context_tokens=context_tokens, proxy_tokens=proxy_tokens
+        requests=requests,
+        tokens=tokens,
+        context_tokens=context_tokens,
+        proxy_tokens=proxy_tokens,
+        gathered_tokens=gathered_tokens,
     )
 
 
@@ -196,24 +212,30 @@ def live_extend(config: Config, requests: int, tokens: int) -> Rows:
 
 # specs/sglang/modes/extend.yaml:1
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode extend after mlp_sync_tokens."""
-    if not config.require_mlp_sync:
+    """Rows in mode extend after mlp_sync_tokens, even_shares."""
+    if not (
+        config.require_mlp_sync or (config.attention_takes_shares and not config.require_mlp_sync)
+    ):
         return rows
     tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
     # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:29
-    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-    gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
-    total_0 = sum(each[0] for each in gathered)
-    largest_1 = max(each[1] for each in gathered)
-    total_2 = sum(each[1] for each in gathered)
-    alike = not config.elastic_world_expanded and (
-        config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
-    )
-    tokens, graph_tokens, gathered_tokens = (
-        largest_1 if alike else padded,
-        largest_1,
-        largest_1 * config.num_dp_ranks if alike else total_2,
-    )
+    if config.require_mlp_sync:
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[1] for each in gathered)
+        total_2 = sum(each[1] for each in gathered)
+        alike = not config.elastic_world_expanded and (
+            config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+        )
+        tokens, graph_tokens, gathered_tokens = (
+            largest_1 if alike else padded,
+            largest_1,
+            largest_1 * config.num_dp_ranks if alike else total_2,
+        )
+    # even_shares: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:52
+    if config.attention_takes_shares and not config.require_mlp_sync:
+        tokens = align_up(tokens, config.tp_size)
     return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
 
 
@@ -222,29 +244,128 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode extend as this runner has them, after prefill_bucket, split_captured_context,
     scatter_proxies.
     """
-    requests, tokens, graph_tokens, context_tokens, proxy_tokens = (
+    requests, tokens, graph_tokens, context_tokens, proxy_tokens, gathered_tokens = (
         rows.requests,
         rows.tokens,
         rows.graph_tokens,
         rows.context_tokens,
         rows.proxy_tokens,
+        rows.gathered_tokens,
     )
-    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:73
-    requests, tokens = (
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
+    # specs/sglang/transforms.yaml:87
+    requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
+        next_in(graph_tokens, present(config.captured_tokens)) * config.num_dp_ranks
+        if config.shares_prefill_graphs
+        else gathered_tokens,
     )
-    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:109
+    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
+    # specs/sglang/transforms.yaml:127
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
-    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
-        requests=requests, tokens=tokens, context_tokens=context_tokens, proxy_tokens=proxy_tokens
+        requests=requests,
+        tokens=tokens,
+        context_tokens=context_tokens,
+        proxy_tokens=proxy_tokens,
+        gathered_tokens=gathered_tokens,
+    )
+
+
+# specs/sglang/modes/idle_beside_extend.yaml:1
+def live_idle_beside_extend() -> Rows:
+    """Rows that the tensors bring in mode idle_beside_extend."""
+    return Rows(
+        requests=0,
+        tokens=0,
+        graph_requests=0,
+        graph_tokens=0,
+        split_tokens=0,
+        first_tokens=0,
+        second_tokens=0,
+        context_tokens=0,
+        proxy_tokens=0,
+        gathered_tokens=0,
+    )
+
+
+# specs/sglang/modes/idle_beside_extend.yaml:1
+def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
+    """Rows in mode idle_beside_extend after mlp_sync_tokens, dummy_request."""
+    requests, tokens, graph_tokens, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_tokens,
+        rows.gathered_tokens,
+    )
+    # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:9,
+    # specs/sglang/transforms.yaml:29
+    if config.require_mlp_sync:
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[1] for each in gathered)
+        total_2 = sum(each[1] for each in gathered)
+        alike = not config.elastic_world_expanded and (
+            config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+        )
+        tokens, graph_tokens, gathered_tokens = (
+            largest_1 if alike else padded,
+            largest_1,
+            largest_1 * config.num_dp_ranks if alike else total_2,
+        )
+    # dummy_request: specs/sglang/modes/idle_beside_extend.yaml:9,
+    # specs/sglang/transforms.yaml:58
+    requests = max(requests, 1) if tokens > 0 else requests
+    return rows._replace(
+        requests=requests, tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens
+    )
+
+
+# specs/sglang/modes/idle_beside_extend.yaml:1
+def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
+    """Rows in mode idle_beside_extend as this runner has them, after prefill_bucket,
+    dummy_request, split_captured_context, scatter_proxies.
+    """
+    requests, tokens, graph_tokens, context_tokens, proxy_tokens, gathered_tokens = (
+        rows.requests,
+        rows.tokens,
+        rows.graph_tokens,
+        rows.context_tokens,
+        rows.proxy_tokens,
+        rows.gathered_tokens,
+    )
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
+    # specs/sglang/transforms.yaml:87
+    requests, tokens, gathered_tokens = (
+        present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
+        next_in(graph_tokens, present(config.captured_tokens)),
+        next_in(graph_tokens, present(config.captured_tokens)) * config.num_dp_ranks
+        if config.shares_prefill_graphs
+        else gathered_tokens,
+    )
+    # dummy_request: specs/sglang/runners/prefill_graph.yaml:37, specs/sglang/transforms.yaml:58
+    requests = max(requests, 1) if tokens > 0 else requests
+    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
+    # specs/sglang/transforms.yaml:127
+    if config.splits_prefill:
+        context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
+    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
+    # specs/sglang/transforms.yaml:133
+    if config.pp_size > 1:
+        proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(
+        requests=requests,
+        tokens=tokens,
+        context_tokens=context_tokens,
+        proxy_tokens=proxy_tokens,
+        gathered_tokens=gathered_tokens,
     )
 
 
@@ -267,24 +388,30 @@ def live_mixed(config: Config, running: int, prefills: int, prefill_tokens: int)
 
 # specs/sglang/modes/mixed.yaml:1
 def pad_mixed(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode mixed after mlp_sync_tokens."""
-    if not config.require_mlp_sync:
+    """Rows in mode mixed after mlp_sync_tokens, even_shares."""
+    if not (
+        config.require_mlp_sync or (config.attention_takes_shares and not config.require_mlp_sync)
+    ):
         return rows
     tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
     # mlp_sync_tokens: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:29
-    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-    gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
-    total_0 = sum(each[0] for each in gathered)
-    largest_1 = max(each[1] for each in gathered)
-    total_2 = sum(each[1] for each in gathered)
-    alike = not config.elastic_world_expanded and (
-        config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
-    )
-    tokens, graph_tokens, gathered_tokens = (
-        largest_1 if alike else padded,
-        largest_1,
-        largest_1 * config.num_dp_ranks if alike else total_2,
-    )
+    if config.require_mlp_sync:
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[1] for each in gathered)
+        total_2 = sum(each[1] for each in gathered)
+        alike = not config.elastic_world_expanded and (
+            config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+        )
+        tokens, graph_tokens, gathered_tokens = (
+            largest_1 if alike else padded,
+            largest_1,
+            largest_1 * config.num_dp_ranks if alike else total_2,
+        )
+    # even_shares: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:52
+    if config.attention_takes_shares and not config.require_mlp_sync:
+        tokens = align_up(tokens, config.tp_size)
     return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
 
 
@@ -293,29 +420,37 @@ def fit_mixed(config: Config, rows: Rows) -> Rows:
     """Rows in mode mixed as this runner has them, after prefill_bucket, split_captured_context,
     scatter_proxies.
     """
-    requests, tokens, graph_tokens, context_tokens, proxy_tokens = (
+    requests, tokens, graph_tokens, context_tokens, proxy_tokens, gathered_tokens = (
         rows.requests,
         rows.tokens,
         rows.graph_tokens,
         rows.context_tokens,
         rows.proxy_tokens,
+        rows.gathered_tokens,
     )
-    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:73
-    requests, tokens = (
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
+    # specs/sglang/transforms.yaml:87
+    requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
+        next_in(graph_tokens, present(config.captured_tokens)) * config.num_dp_ranks
+        if config.shares_prefill_graphs
+        else gathered_tokens,
     )
-    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:109
+    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
+    # specs/sglang/transforms.yaml:127
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
-    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:35,
-    # specs/sglang/transforms.yaml:115
+    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
-        requests=requests, tokens=tokens, context_tokens=context_tokens, proxy_tokens=proxy_tokens
+        requests=requests,
+        tokens=tokens,
+        context_tokens=context_tokens,
+        proxy_tokens=proxy_tokens,
+        gathered_tokens=gathered_tokens,
     )
 
 
@@ -331,6 +466,10 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
             and config.enable_prefill_graph,
         ),
         (Mode.EXTEND, not config.dllm and config.enable_prefill_graph),
+        (
+            Mode.IDLE_BESIDE_EXTEND,
+            not config.dllm and config.require_mlp_sync and config.enable_prefill_graph,
+        ),
         (
             Mode.MIXED,
             config.enable_mixed_chunk
@@ -348,6 +487,7 @@ def exchanging_modes(config: Config) -> tuple[Mode, ...]:
     modes = (
         (Mode.DECODE_BESIDE_EXTEND, config.require_mlp_sync),
         (Mode.EXTEND, config.require_mlp_sync),
+        (Mode.IDLE_BESIDE_EXTEND, config.require_mlp_sync),
         (Mode.MIXED, config.require_mlp_sync),
     )
     return tuple(mode for mode, is_exchanging in modes if is_exchanging)
@@ -360,6 +500,8 @@ SEEN: Final[Mapping[Mode, Seen]] = {
     Mode.DECODE_BESIDE_EXTEND: Seen(("batch_size",)),
     # specs/sglang/modes/extend.yaml:1
     Mode.EXTEND: Seen(("batch_size",), (("input_ids", 0), ("input_embeds", 0))),
+    # specs/sglang/modes/idle_beside_extend.yaml:1
+    Mode.IDLE_BESIDE_EXTEND: Seen(),
     # specs/sglang/modes/mixed.yaml:1
     Mode.MIXED: Seen(("running_requests", "prefill_requests", "prefill_tokens")),
 }
@@ -469,6 +611,8 @@ class PrefillGraphTargetRunner:
                 return self._extents_decode_beside_extend(live, pad, sources)
             case Mode.EXTEND:
                 return self._extents_extend(live, pad, sources)
+            case Mode.IDLE_BESIDE_EXTEND:
+                return self._extents_idle_beside_extend(live, pad, sources)
             case Mode.MIXED:
                 return self._extents_mixed(live, pad, sources)
             case _:
@@ -485,11 +629,14 @@ class PrefillGraphTargetRunner:
         match live.mode:
             case Mode.CAPTURE_PREFILL:
                 return True
-            case Mode.DECODE_BESIDE_EXTEND | Mode.EXTEND | Mode.MIXED:
+            case Mode.DECODE_BESIDE_EXTEND | Mode.EXTEND | Mode.IDLE_BESIDE_EXTEND | Mode.MIXED:
                 return (
                     extents.padded.graph_tokens <= max(present(config.captured_tokens))
-                    and next_in(extents.padded.graph_tokens, present(config.captured_tokens))
-                    <= 2 * extents.rows.tokens
+                    and (
+                        config.shares_prefill_graphs
+                        or next_in(extents.padded.graph_tokens, present(config.captured_tokens))
+                        <= 2 * extents.rows.tokens
+                    )
                     and (
                         not config.whole_prefill_graph
                         or extents.padded.requests <= present(config.full_prefill_max_req)
@@ -521,7 +668,7 @@ class PrefillGraphTargetRunner:
         match live.mode:
             case Mode.CAPTURE_PREFILL:
                 return self._execute_capturing(live, engine, pad)
-            case Mode.DECODE_BESIDE_EXTEND | Mode.EXTEND | Mode.MIXED:
+            case Mode.DECODE_BESIDE_EXTEND | Mode.EXTEND | Mode.IDLE_BESIDE_EXTEND | Mode.MIXED:
                 return self._execute_extending(live, engine, pad)
             case _:
                 raise self._unknown(live.mode)
@@ -594,19 +741,24 @@ class PrefillGraphTargetRunner:
         return {
             **dict.fromkeys(
                 (Mode.CAPTURE_PREFILL, Mode.DECODE_BESIDE_EXTEND, Mode.EXTEND, Mode.MIXED),
-                self._slots_prefilling(),
+                self._slots_capture_prefill(),
             ),
+            **dict.fromkeys((Mode.IDLE_BESIDE_EXTEND,), self._slots_idle_beside_extend()),
         }
 
     def _poison(self, live: LiveBatch) -> None:
         match live.mode:
             case Mode.CAPTURE_PREFILL | Mode.DECODE_BESIDE_EXTEND | Mode.EXTEND | Mode.MIXED:
-                self._poison_prefilling(live)
+                self._poison_capture_prefill(live)
+            case Mode.IDLE_BESIDE_EXTEND:
+                self._poison_idle_beside_extend(live)
 
     def _require_unpoisoned(self, batch: PrefillGraphTargetBatch) -> None:
         match batch.mode:
             case Mode.CAPTURE_PREFILL | Mode.DECODE_BESIDE_EXTEND | Mode.EXTEND | Mode.MIXED:
-                self._require_unpoisoned_prefilling(batch, batch.mode.value)
+                self._require_unpoisoned_capture_prefill(batch, batch.mode.value)
+            case Mode.IDLE_BESIDE_EXTEND:
+                self._require_unpoisoned_idle_beside_extend(batch, batch.mode.value)
 
     # specs/sglang/modes/capture_prefill.yaml:1
     def _extents_capture_prefill(
@@ -655,7 +807,7 @@ class PrefillGraphTargetRunner:
             )
         rows = live_capture_prefill(config, tokens)
         if sources:
-            self._check_sources_prefilling(live, rows, isinstance(pad, Offer) and pad.checked)
+            self._check_sources_capture_prefill(live, rows, isinstance(pad, Offer) and pad.checked)
         padded_rows = (
             pad.rows if isinstance(pad, Offer) else pad_capture_prefill(rows) if pad else rows
         )
@@ -725,7 +877,9 @@ class PrefillGraphTargetRunner:
                 )
             rows = live_decode_beside_extend(config, requests)
             if sources:
-                self._check_sources_prefilling(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_capture_prefill(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
@@ -737,7 +891,7 @@ class PrefillGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/prefill_graph.yaml:37
+        # specs/sglang/runners/prefill_graph.yaml:41
         if pad and padded_rows.graph_tokens > max(present(config.captured_tokens)):
             raise broken_relation(
                 "decode_beside_extend",
@@ -766,19 +920,21 @@ class PrefillGraphTargetRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:37",
+                place="specs/sglang/runners/prefill_graph.yaml:41",
             )
-        # specs/sglang/runners/prefill_graph.yaml:38
-        if (
-            pad
-            and next_in(padded_rows.graph_tokens, present(config.captured_tokens)) > 2 * rows.tokens
+        # specs/sglang/runners/prefill_graph.yaml:42
+        if pad and not (
+            config.shares_prefill_graphs
+            or next_in(padded_rows.graph_tokens, present(config.captured_tokens)) <= 2 * rows.tokens
         ):
             raise broken_relation(
                 "decode_beside_extend",
-                "next_in(graph_tokens, captured_tokens) <= 2 * live_tokens",
+                "shares_prefill_graphs or next_in(graph_tokens, captured_tokens) <= 2 * "
+                "live_tokens",
                 {
                     "live_tokens": rows.tokens,
                     "graph_tokens": padded_rows.graph_tokens,
+                    "shares_prefill_graphs": config.shares_prefill_graphs,
                     "captured_tokens": config.captured_tokens,
                     "context_length": config.context_length,
                     "tp_size": config.tp_size,
@@ -798,12 +954,13 @@ class PrefillGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "enable_prefill_graph": config.enable_prefill_graph,
                     "prefill_graph_backend": config.prefill_graph_backend,
+                    "prefill_graph_takes_sums": config.prefill_graph_takes_sums,
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:38",
+                place="specs/sglang/runners/prefill_graph.yaml:42",
             )
-        # specs/sglang/runners/prefill_graph.yaml:39
+        # specs/sglang/runners/prefill_graph.yaml:43
         if pad and not (
             not config.whole_prefill_graph
             or padded_rows.requests <= present(config.full_prefill_max_req)
@@ -818,7 +975,7 @@ class PrefillGraphTargetRunner:
                     "enable_prefill_graph": config.enable_prefill_graph,
                     "prefill_graph_backend": config.prefill_graph_backend,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:39",
+                place="specs/sglang/runners/prefill_graph.yaml:43",
             )
         if pad:
             padded_rows = fit_decode_beside_extend(config, padded_rows)
@@ -832,14 +989,14 @@ class PrefillGraphTargetRunner:
             binding="max(full_prefill_max_req if whole_prefill_graph else 1, "
             "min(max_running_requests, max(captured_tokens) // cp_align * cp_align //"
             " attn_tp_size * attn_tp_size if require_mlp_sync else "
-            "max_running_requests) if not speculative and not dllm and "
-            "require_mlp_sync and not whole_prefill_graph and 1 <= "
-            "(max(captured_tokens) // cp_align * cp_align // attn_tp_size * "
-            "attn_tp_size if require_mlp_sync else max_running_requests) else 0, "
-            "min(max_running_requests, prefill_limit_target, max(captured_tokens) // "
-            "cp_align * cp_align // attn_tp_size * attn_tp_size if require_mlp_sync "
-            "else prefill_limit_target, prefill_limit_target if require_mlp_sync else"
-            " max(captured_tokens)) if not dllm and not whole_prefill_graph and 1 <= "
+            "max_running_requests) if not speculative and require_mlp_sync and not "
+            "whole_prefill_graph and 1 <= (max(captured_tokens) // cp_align * "
+            "cp_align // attn_tp_size * attn_tp_size if require_mlp_sync else "
+            "max_running_requests) else 0, min(max_running_requests, "
+            "prefill_limit_target, max(captured_tokens) // cp_align * cp_align // "
+            "attn_tp_size * attn_tp_size if require_mlp_sync else "
+            "prefill_limit_target, prefill_limit_target if require_mlp_sync else "
+            "max(captured_tokens)) if not whole_prefill_graph and 1 <= "
             "(max(captured_tokens) // cp_align * cp_align // attn_tp_size * "
             "attn_tp_size if require_mlp_sync else prefill_limit_target) else 0)",
         )
@@ -960,7 +1117,9 @@ class PrefillGraphTargetRunner:
                 )
             rows = live_extend(config, requests, tokens)
             if sources:
-                self._check_sources_prefilling(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_capture_prefill(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
@@ -972,7 +1131,7 @@ class PrefillGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/prefill_graph.yaml:37
+        # specs/sglang/runners/prefill_graph.yaml:41
         if pad and padded_rows.graph_tokens > max(present(config.captured_tokens)):
             raise broken_relation(
                 "extend",
@@ -1001,19 +1160,21 @@ class PrefillGraphTargetRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:37",
+                place="specs/sglang/runners/prefill_graph.yaml:41",
             )
-        # specs/sglang/runners/prefill_graph.yaml:38
-        if (
-            pad
-            and next_in(padded_rows.graph_tokens, present(config.captured_tokens)) > 2 * rows.tokens
+        # specs/sglang/runners/prefill_graph.yaml:42
+        if pad and not (
+            config.shares_prefill_graphs
+            or next_in(padded_rows.graph_tokens, present(config.captured_tokens)) <= 2 * rows.tokens
         ):
             raise broken_relation(
                 "extend",
-                "next_in(graph_tokens, captured_tokens) <= 2 * live_tokens",
+                "shares_prefill_graphs or next_in(graph_tokens, captured_tokens) <= 2 * "
+                "live_tokens",
                 {
                     "live_tokens": rows.tokens,
                     "graph_tokens": padded_rows.graph_tokens,
+                    "shares_prefill_graphs": config.shares_prefill_graphs,
                     "captured_tokens": config.captured_tokens,
                     "context_length": config.context_length,
                     "tp_size": config.tp_size,
@@ -1033,12 +1194,13 @@ class PrefillGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "enable_prefill_graph": config.enable_prefill_graph,
                     "prefill_graph_backend": config.prefill_graph_backend,
+                    "prefill_graph_takes_sums": config.prefill_graph_takes_sums,
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:38",
+                place="specs/sglang/runners/prefill_graph.yaml:42",
             )
-        # specs/sglang/runners/prefill_graph.yaml:39
+        # specs/sglang/runners/prefill_graph.yaml:43
         if pad and not (
             not config.whole_prefill_graph
             or padded_rows.requests <= present(config.full_prefill_max_req)
@@ -1053,7 +1215,7 @@ class PrefillGraphTargetRunner:
                     "enable_prefill_graph": config.enable_prefill_graph,
                     "prefill_graph_backend": config.prefill_graph_backend,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:39",
+                place="specs/sglang/runners/prefill_graph.yaml:43",
             )
         if pad:
             padded_rows = fit_extend(config, padded_rows)
@@ -1067,14 +1229,14 @@ class PrefillGraphTargetRunner:
             binding="max(full_prefill_max_req if whole_prefill_graph else 1, "
             "min(max_running_requests, max(captured_tokens) // cp_align * cp_align //"
             " attn_tp_size * attn_tp_size if require_mlp_sync else "
-            "max_running_requests) if not speculative and not dllm and "
-            "require_mlp_sync and not whole_prefill_graph and 1 <= "
-            "(max(captured_tokens) // cp_align * cp_align // attn_tp_size * "
-            "attn_tp_size if require_mlp_sync else max_running_requests) else 0, "
-            "min(max_running_requests, prefill_limit_target, max(captured_tokens) // "
-            "cp_align * cp_align // attn_tp_size * attn_tp_size if require_mlp_sync "
-            "else prefill_limit_target, prefill_limit_target if require_mlp_sync else"
-            " max(captured_tokens)) if not dllm and not whole_prefill_graph and 1 <= "
+            "max_running_requests) if not speculative and require_mlp_sync and not "
+            "whole_prefill_graph and 1 <= (max(captured_tokens) // cp_align * "
+            "cp_align // attn_tp_size * attn_tp_size if require_mlp_sync else "
+            "max_running_requests) else 0, min(max_running_requests, "
+            "prefill_limit_target, max(captured_tokens) // cp_align * cp_align // "
+            "attn_tp_size * attn_tp_size if require_mlp_sync else "
+            "prefill_limit_target, prefill_limit_target if require_mlp_sync else "
+            "max(captured_tokens)) if not whole_prefill_graph and 1 <= "
             "(max(captured_tokens) // cp_align * cp_align // attn_tp_size * "
             "attn_tp_size if require_mlp_sync else prefill_limit_target) else 0)",
         )
@@ -1105,6 +1267,201 @@ class PrefillGraphTargetRunner:
             self.capacities.proxy_tokens,
             place="specs/sglang/engine.yaml:23",
             binding="cdiv(max(captured_tokens), proxy_ranks)",
+        )
+        return Extents(rows, padded_rows)
+
+    # specs/sglang/modes/idle_beside_extend.yaml:1
+    def _extents_idle_beside_extend(
+        self, live: LiveBatch, pad: bool | Offer, sources: bool
+    ) -> Extents:
+        config = self.config
+        try:
+            rows = live_idle_beside_extend()
+            if sources:
+                self._check_sources_idle_beside_extend(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
+        except UllageRuntimeError as refusal:
+            if pad is True and config.require_mlp_sync:
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
+            raise
+        padded_rows = (
+            pad.rows
+            if isinstance(pad, Offer)
+            else pad_idle_beside_extend(config, self.ranks, rows)
+            if pad
+            else rows
+        )
+        # specs/sglang/runners/prefill_graph.yaml:41
+        if pad and padded_rows.graph_tokens > max(present(config.captured_tokens)):
+            raise broken_relation(
+                "idle_beside_extend",
+                "graph_tokens <= max(captured_tokens)",
+                {
+                    "graph_tokens": padded_rows.graph_tokens,
+                    "captured_tokens": config.captured_tokens,
+                    "context_length": config.context_length,
+                    "tp_size": config.tp_size,
+                    "dp_size": config.dp_size,
+                    "attn_dp_size": config.attn_dp_size,
+                    "attn_cp_size": config.attn_cp_size,
+                    "enable_dp_attention": config.enable_dp_attention,
+                    "cp_strategy": config.cp_strategy,
+                    "moe_a2a_backend": config.moe_a2a_backend,
+                    "moe_dense_tp_size": config.moe_dense_tp_size,
+                    "enable_dp_lm_head": config.enable_dp_lm_head,
+                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
+                    "elastic_world_expanded": config.elastic_world_expanded,
+                    "mori_receive_bound": config.mori_receive_bound,
+                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
+                    "hip": config.hip,
+                    "request_pool_size": config.request_pool_size,
+                    "enable_prefill_graph": config.enable_prefill_graph,
+                    "prefill_graph_backend": config.prefill_graph_backend,
+                    "capture_tokens": config.capture_tokens,
+                    "full_prefill_max_req": config.full_prefill_max_req,
+                },
+                place="specs/sglang/runners/prefill_graph.yaml:41",
+            )
+        # specs/sglang/runners/prefill_graph.yaml:42
+        if pad and not (
+            config.shares_prefill_graphs
+            or next_in(padded_rows.graph_tokens, present(config.captured_tokens)) <= 2 * rows.tokens
+        ):
+            raise broken_relation(
+                "idle_beside_extend",
+                "shares_prefill_graphs or next_in(graph_tokens, captured_tokens) <= 2 * "
+                "live_tokens",
+                {
+                    "live_tokens": rows.tokens,
+                    "graph_tokens": padded_rows.graph_tokens,
+                    "shares_prefill_graphs": config.shares_prefill_graphs,
+                    "captured_tokens": config.captured_tokens,
+                    "context_length": config.context_length,
+                    "tp_size": config.tp_size,
+                    "dp_size": config.dp_size,
+                    "attn_dp_size": config.attn_dp_size,
+                    "attn_cp_size": config.attn_cp_size,
+                    "enable_dp_attention": config.enable_dp_attention,
+                    "cp_strategy": config.cp_strategy,
+                    "moe_a2a_backend": config.moe_a2a_backend,
+                    "moe_dense_tp_size": config.moe_dense_tp_size,
+                    "enable_dp_lm_head": config.enable_dp_lm_head,
+                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
+                    "elastic_world_expanded": config.elastic_world_expanded,
+                    "mori_receive_bound": config.mori_receive_bound,
+                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
+                    "hip": config.hip,
+                    "request_pool_size": config.request_pool_size,
+                    "enable_prefill_graph": config.enable_prefill_graph,
+                    "prefill_graph_backend": config.prefill_graph_backend,
+                    "prefill_graph_takes_sums": config.prefill_graph_takes_sums,
+                    "capture_tokens": config.capture_tokens,
+                    "full_prefill_max_req": config.full_prefill_max_req,
+                },
+                place="specs/sglang/runners/prefill_graph.yaml:42",
+            )
+        # specs/sglang/runners/prefill_graph.yaml:43
+        if pad and not (
+            not config.whole_prefill_graph
+            or padded_rows.requests <= present(config.full_prefill_max_req)
+        ):
+            raise broken_relation(
+                "idle_beside_extend",
+                "not whole_prefill_graph or requests <= full_prefill_max_req",
+                {
+                    "requests": padded_rows.requests,
+                    "whole_prefill_graph": config.whole_prefill_graph,
+                    "full_prefill_max_req": config.full_prefill_max_req,
+                    "enable_prefill_graph": config.enable_prefill_graph,
+                    "prefill_graph_backend": config.prefill_graph_backend,
+                },
+                place="specs/sglang/runners/prefill_graph.yaml:43",
+            )
+        if pad:
+            padded_rows = fit_idle_beside_extend(config, padded_rows)
+        check_extent(
+            "idle_beside_extend",
+            "requests",
+            rows.requests,
+            padded_rows.requests,
+            self.capacities.requests,
+            place="specs/sglang/engine.yaml:7",
+            binding="max(full_prefill_max_req if whole_prefill_graph else 1 if max(0, "
+            "min(align_up(align_up(max_running_requests, attn_tp_size), cp_align) if "
+            "not speculative and not dllm and require_mlp_sync and 1 < num_dp_ranks "
+            "else 0, max(captured_tokens)), "
+            "min(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "not dllm and 1 < num_dp_ranks else 0, max(captured_tokens)), "
+            "min(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "enable_two_batch_overlap and not dllm and prefill_limit_target >= 2 and "
+            "1 < num_dp_ranks else 0, max(captured_tokens)), "
+            "min(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "enable_mixed_chunk and not speculative and max_running_requests >= 2 and"
+            " prefill_limit_target >= 2 and 1 < num_dp_ranks else 0, "
+            "max(captured_tokens))) > 0 else 0, 1)",
+        )
+        check_extent(
+            "idle_beside_extend",
+            "tokens",
+            rows.tokens,
+            padded_rows.tokens,
+            self.capacities.tokens,
+            place="specs/sglang/engine.yaml:8",
+            binding="next_in(max(0, min(align_up(align_up(max_running_requests, "
+            "attn_tp_size), cp_align) if not speculative and not dllm and "
+            "require_mlp_sync and 1 < num_dp_ranks else 0, max(captured_tokens)), "
+            "min(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "not dllm and 1 < num_dp_ranks else 0, max(captured_tokens)), "
+            "min(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "enable_two_batch_overlap and not dllm and prefill_limit_target >= 2 and "
+            "1 < num_dp_ranks else 0, max(captured_tokens)), "
+            "min(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "enable_mixed_chunk and not speculative and max_running_requests >= 2 and"
+            " prefill_limit_target >= 2 and 1 < num_dp_ranks else 0, "
+            "max(captured_tokens))), captured_tokens)",
+        )
+        check_extent(
+            "idle_beside_extend",
+            "context_tokens",
+            0,
+            padded_rows.context_tokens,
+            self.capacities.context_tokens,
+            place="specs/sglang/engine.yaml:21",
+            binding="align_up(cdiv(next_in(max(0, min(align_up(align_up(max_running_requests,"
+            " attn_tp_size), cp_align) if not speculative and not dllm and "
+            "require_mlp_sync and 1 < num_dp_ranks else 0, max(captured_tokens)), "
+            "min(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "not dllm and 1 < num_dp_ranks else 0, max(captured_tokens)), "
+            "min(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "enable_two_batch_overlap and not dllm and prefill_limit_target >= 2 and "
+            "1 < num_dp_ranks else 0, max(captured_tokens)), "
+            "min(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "enable_mixed_chunk and not speculative and max_running_requests >= 2 and"
+            " prefill_limit_target >= 2 and 1 < num_dp_ranks else 0, "
+            "max(captured_tokens))), captured_tokens), attn_cp_size), cp_align) if "
+            "splits_prefill else 0",
+        )
+        check_extent(
+            "idle_beside_extend",
+            "proxy_tokens",
+            rows.proxy_tokens,
+            padded_rows.proxy_tokens,
+            self.capacities.proxy_tokens,
+            place="specs/sglang/engine.yaml:23",
+            binding="cdiv(next_in(max(0, min(align_up(align_up(max_running_requests, "
+            "attn_tp_size), cp_align) if not speculative and not dllm and "
+            "require_mlp_sync and 1 < num_dp_ranks else 0, max(captured_tokens)), "
+            "min(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "not dllm and 1 < num_dp_ranks else 0, max(captured_tokens)), "
+            "min(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "enable_two_batch_overlap and not dllm and prefill_limit_target >= 2 and "
+            "1 < num_dp_ranks else 0, max(captured_tokens)), "
+            "min(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
+            "enable_mixed_chunk and not speculative and max_running_requests >= 2 and"
+            " prefill_limit_target >= 2 and 1 < num_dp_ranks else 0, "
+            "max(captured_tokens))), captured_tokens), proxy_ranks) if pp_size > 1 "
+            "else 0",
         )
         return Extents(rows, padded_rows)
 
@@ -1186,7 +1543,9 @@ class PrefillGraphTargetRunner:
                 )
             rows = live_mixed(config, running, prefills, prefill_tokens)
             if sources:
-                self._check_sources_prefilling(live, rows, isinstance(pad, Offer) and pad.checked)
+                self._check_sources_capture_prefill(
+                    live, rows, isinstance(pad, Offer) and pad.checked
+                )
         except UllageRuntimeError as refusal:
             if pad is True and config.require_mlp_sync:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
@@ -1198,7 +1557,7 @@ class PrefillGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/prefill_graph.yaml:37
+        # specs/sglang/runners/prefill_graph.yaml:41
         if pad and padded_rows.graph_tokens > max(present(config.captured_tokens)):
             raise broken_relation(
                 "mixed",
@@ -1227,19 +1586,21 @@ class PrefillGraphTargetRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:37",
+                place="specs/sglang/runners/prefill_graph.yaml:41",
             )
-        # specs/sglang/runners/prefill_graph.yaml:38
-        if (
-            pad
-            and next_in(padded_rows.graph_tokens, present(config.captured_tokens)) > 2 * rows.tokens
+        # specs/sglang/runners/prefill_graph.yaml:42
+        if pad and not (
+            config.shares_prefill_graphs
+            or next_in(padded_rows.graph_tokens, present(config.captured_tokens)) <= 2 * rows.tokens
         ):
             raise broken_relation(
                 "mixed",
-                "next_in(graph_tokens, captured_tokens) <= 2 * live_tokens",
+                "shares_prefill_graphs or next_in(graph_tokens, captured_tokens) <= 2 * "
+                "live_tokens",
                 {
                     "live_tokens": rows.tokens,
                     "graph_tokens": padded_rows.graph_tokens,
+                    "shares_prefill_graphs": config.shares_prefill_graphs,
                     "captured_tokens": config.captured_tokens,
                     "context_length": config.context_length,
                     "tp_size": config.tp_size,
@@ -1259,12 +1620,13 @@ class PrefillGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "enable_prefill_graph": config.enable_prefill_graph,
                     "prefill_graph_backend": config.prefill_graph_backend,
+                    "prefill_graph_takes_sums": config.prefill_graph_takes_sums,
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:38",
+                place="specs/sglang/runners/prefill_graph.yaml:42",
             )
-        # specs/sglang/runners/prefill_graph.yaml:39
+        # specs/sglang/runners/prefill_graph.yaml:43
         if pad and not (
             not config.whole_prefill_graph
             or padded_rows.requests <= present(config.full_prefill_max_req)
@@ -1279,7 +1641,7 @@ class PrefillGraphTargetRunner:
                     "enable_prefill_graph": config.enable_prefill_graph,
                     "prefill_graph_backend": config.prefill_graph_backend,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:39",
+                place="specs/sglang/runners/prefill_graph.yaml:43",
             )
         if pad:
             padded_rows = fit_mixed(config, padded_rows)
@@ -1293,14 +1655,14 @@ class PrefillGraphTargetRunner:
             binding="max(full_prefill_max_req if whole_prefill_graph else 1, "
             "min(max_running_requests, max(captured_tokens) // cp_align * cp_align //"
             " attn_tp_size * attn_tp_size if require_mlp_sync else "
-            "max_running_requests) if not speculative and not dllm and "
-            "require_mlp_sync and not whole_prefill_graph and 1 <= "
-            "(max(captured_tokens) // cp_align * cp_align // attn_tp_size * "
-            "attn_tp_size if require_mlp_sync else max_running_requests) else 0, "
-            "min(max_running_requests, prefill_limit_target, max(captured_tokens) // "
-            "cp_align * cp_align // attn_tp_size * attn_tp_size if require_mlp_sync "
-            "else prefill_limit_target, prefill_limit_target if require_mlp_sync else"
-            " max(captured_tokens)) if not dllm and not whole_prefill_graph and 1 <= "
+            "max_running_requests) if not speculative and require_mlp_sync and not "
+            "whole_prefill_graph and 1 <= (max(captured_tokens) // cp_align * "
+            "cp_align // attn_tp_size * attn_tp_size if require_mlp_sync else "
+            "max_running_requests) else 0, min(max_running_requests, "
+            "prefill_limit_target, max(captured_tokens) // cp_align * cp_align // "
+            "attn_tp_size * attn_tp_size if require_mlp_sync else "
+            "prefill_limit_target, prefill_limit_target if require_mlp_sync else "
+            "max(captured_tokens)) if not whole_prefill_graph and 1 <= "
             "(max(captured_tokens) // cp_align * cp_align // attn_tp_size * "
             "attn_tp_size if require_mlp_sync else prefill_limit_target) else 0)",
         )
@@ -1334,7 +1696,7 @@ class PrefillGraphTargetRunner:
         )
         return Extents(rows, padded_rows)
 
-    def _check_sources_prefilling(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+    def _check_sources_capture_prefill(self, live: LiveBatch, rows: Rows, known: bool) -> None:
         """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
         config = self.config
         mode = live.mode.value
@@ -1537,9 +1899,9 @@ class PrefillGraphTargetRunner:
                 accepts=(torch.int64,),
             )
         if self.debug.values:
-            self._check_values_prefilling(live, mode)
+            self._check_values_capture_prefill(live, mode)
 
-    def _slots_prefilling(self) -> SlotTable[LiveBatch, Extents]:
+    def _slots_capture_prefill(self) -> SlotTable[LiveBatch, Extents]:
         """The slots of capture_prefill, decode_beside_extend, extend, mixed."""
         config = self.config
         registry = self.registry
@@ -1751,7 +2113,7 @@ class PrefillGraphTargetRunner:
             ),
         )
 
-    def _check_values_prefilling(self, live: LiveBatch, mode: str) -> None:
+    def _check_values_capture_prefill(self, live: LiveBatch, mode: str) -> None:
         """Debug mode: every element of every source is in its range."""
         config = self.config
         registry = self.registry
@@ -1873,7 +2235,7 @@ class PrefillGraphTargetRunner:
                 place="specs/sglang/slots.yaml:308",
             )
 
-    def _poison_prefilling(self, live: LiveBatch) -> None:
+    def _poison_capture_prefill(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
         poison_around(self.registry.context_share_embeds, None)
         poison_around(self.registry.context_share_positions, None)
@@ -1902,7 +2264,642 @@ class PrefillGraphTargetRunner:
         poison_around(self.registry.static_mamba_track_seqlens, live.mamba_track_seqlens)
         poison_around(self.registry.num_token_non_padded, None)
 
-    def _require_unpoisoned_prefilling(self, batch: PrefillGraphTargetBatch, mode: str) -> None:
+    def _require_unpoisoned_capture_prefill(
+        self, batch: PrefillGraphTargetBatch, mode: str
+    ) -> None:
+        """Debug mode: readers of padded rows find none that nobody wrote."""
+        if batch.input_ids is not None:
+            require_unpoisoned(
+                mode, "input_ids", batch.input_ids, place="specs/sglang/slots.yaml:3"
+            )
+        if batch.positions is not None:
+            require_unpoisoned(
+                mode, "positions", batch.positions, place="specs/sglang/slots.yaml:6"
+            )
+        if batch.out_cache_loc is not None:
+            require_unpoisoned(
+                mode, "out_cache_loc", batch.out_cache_loc, place="specs/sglang/slots.yaml:9"
+            )
+        if batch.static_seq_lens is not None:
+            require_unpoisoned(
+                mode, "static_seq_lens", batch.static_seq_lens, place="specs/sglang/slots.yaml:253"
+            )
+        if batch.static_extend_seq_lens is not None:
+            require_unpoisoned(
+                mode,
+                "static_extend_seq_lens",
+                batch.static_extend_seq_lens,
+                place="specs/sglang/slots.yaml:256",
+            )
+        if batch.static_extend_prefix_lens is not None:
+            require_unpoisoned(
+                mode,
+                "static_extend_prefix_lens",
+                batch.static_extend_prefix_lens,
+                place="specs/sglang/slots.yaml:259",
+            )
+        if batch.static_extend_start_loc is not None:
+            require_unpoisoned(
+                mode,
+                "static_extend_start_loc",
+                batch.static_extend_start_loc,
+                place="specs/sglang/slots.yaml:262",
+            )
+        if batch.static_req_pool_indices is not None:
+            require_unpoisoned(
+                mode,
+                "static_req_pool_indices",
+                batch.static_req_pool_indices,
+                place="specs/sglang/slots.yaml:265",
+            )
+        if batch.static_orig_seq_lens is not None:
+            require_unpoisoned(
+                mode,
+                "static_orig_seq_lens",
+                batch.static_orig_seq_lens,
+                place="specs/sglang/slots.yaml:268",
+            )
+        if batch.static_seq_lens_cpu is not None:
+            require_unpoisoned(
+                mode,
+                "static_seq_lens_cpu",
+                batch.static_seq_lens_cpu,
+                place="specs/sglang/slots.yaml:272",
+            )
+        if batch.static_mrope_positions is not None:
+            require_unpoisoned(
+                mode,
+                "static_mrope_positions",
+                batch.static_mrope_positions,
+                place="specs/sglang/slots.yaml:297",
+            )
+        if batch.static_mamba_track_indices is not None:
+            require_unpoisoned(
+                mode,
+                "static_mamba_track_indices",
+                batch.static_mamba_track_indices,
+                place="specs/sglang/slots.yaml:301",
+            )
+        if batch.static_mamba_track_mask is not None:
+            require_unpoisoned(
+                mode,
+                "static_mamba_track_mask",
+                batch.static_mamba_track_mask,
+                place="specs/sglang/slots.yaml:305",
+            )
+
+    def _check_sources_idle_beside_extend(self, live: LiveBatch, rows: Rows, known: bool) -> None:
+        """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
+        config = self.config
+        mode = live.mode.value
+        registry = self.registry
+        # specs/sglang/slots.yaml:3
+        if live.input_ids is not None:
+            check_source(
+                mode,
+                "input_ids",
+                live.input_ids,
+                shape=(rows.tokens,),
+                into=registry.input_ids,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:3",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:6
+        if live.positions is not None or rows.tokens > 0:
+            check_source(
+                mode,
+                "positions",
+                live.positions,
+                shape=(rows.tokens,),
+                into=registry.positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:6",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:9
+        if live.out_cache_loc is not None:
+            check_source(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                shape=(rows.tokens,),
+                into=registry.out_cache_loc,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:9",
+                accepts=(torch.int32,),
+                known=known,
+            )
+        # specs/sglang/slots.yaml:86
+        if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
+            check_source(
+                mode,
+                "pipeline_hidden_states",
+                live.pipeline_hidden_states,
+                shape=(rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                into=registry.pipeline_hidden_states,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:86",
+            )
+        # specs/sglang/slots.yaml:89
+        if registry.pipeline_residual is not None and live.pipeline_residual is not None:
+            check_source(
+                mode,
+                "pipeline_residual",
+                live.pipeline_residual,
+                shape=(rows.proxy_tokens, config.hidden_size),
+                into=registry.pipeline_residual,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:89",
+            )
+        # specs/sglang/slots.yaml:253
+        if registry.static_seq_lens is not None and (
+            live.seq_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "static_seq_lens",
+                live.seq_lens,
+                shape=(rows.requests,),
+                into=registry.static_seq_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:253",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:256
+        if registry.static_extend_seq_lens is not None and (
+            live.extend_seq_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "static_extend_seq_lens",
+                live.extend_seq_lens,
+                shape=(rows.requests,),
+                into=registry.static_extend_seq_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:256",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:259
+        if registry.static_extend_prefix_lens is not None and (
+            live.extend_prefix_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "static_extend_prefix_lens",
+                live.extend_prefix_lens,
+                shape=(rows.requests,),
+                into=registry.static_extend_prefix_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:259",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:262
+        if registry.static_extend_start_loc is not None and live.extend_start_loc is not None:
+            check_source(
+                mode,
+                "static_extend_start_loc",
+                live.extend_start_loc,
+                shape=(rows.requests,),
+                into=registry.static_extend_start_loc,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:262",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:265
+        if registry.static_req_pool_indices is not None and (
+            live.req_pool_indices is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "static_req_pool_indices",
+                live.req_pool_indices,
+                shape=(rows.requests,),
+                into=registry.static_req_pool_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:265",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:268
+        if registry.static_orig_seq_lens is not None and live.orig_seq_lens is not None:
+            check_source(
+                mode,
+                "static_orig_seq_lens",
+                live.orig_seq_lens,
+                shape=(rows.requests,),
+                into=registry.static_orig_seq_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:268",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:272
+        if registry.static_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
+            check_source(
+                mode,
+                "static_seq_lens_cpu",
+                live.seq_lens_cpu,
+                shape=(rows.requests,),
+                into=registry.static_seq_lens_cpu,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:272",
+            )
+        # specs/sglang/slots.yaml:297
+        if registry.static_mrope_positions is not None and live.mrope_positions is not None:
+            check_source(
+                mode,
+                "static_mrope_positions",
+                live.mrope_positions,
+                shape=(3, rows.tokens),
+                into=registry.static_mrope_positions,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:297",
+            )
+        # specs/sglang/slots.yaml:301
+        if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_source(
+                mode,
+                "static_mamba_track_indices",
+                live.mamba_track_indices,
+                shape=(rows.requests,),
+                into=registry.static_mamba_track_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:301",
+            )
+        # specs/sglang/slots.yaml:305
+        if registry.static_mamba_track_mask is not None and live.mamba_track_mask is not None:
+            check_source(
+                mode,
+                "static_mamba_track_mask",
+                live.mamba_track_mask,
+                shape=(rows.requests,),
+                into=registry.static_mamba_track_mask,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:305",
+            )
+        # specs/sglang/slots.yaml:308
+        if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
+            check_source(
+                mode,
+                "static_mamba_track_seqlens",
+                live.mamba_track_seqlens,
+                shape=(rows.requests,),
+                into=registry.static_mamba_track_seqlens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:308",
+                accepts=(torch.int64,),
+            )
+        if self.debug.values:
+            self._check_values_idle_beside_extend(live, mode)
+
+    def _slots_idle_beside_extend(self) -> SlotTable[LiveBatch, Extents]:
+        """The slots of idle_beside_extend."""
+        config = self.config
+        registry = self.registry
+        return SlotTable(
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.context_tokens, config.hidden_size),
+                    (extents.padded.context_tokens, config.hidden_size),
+                ),
+                # specs/sglang/backends/prepared.yaml:6
+                Slot("context_share_embeds", registry.context_share_embeds),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.context_tokens,), (extents.padded.context_tokens,)),
+                # specs/sglang/backends/prepared.yaml:9
+                Slot("context_share_positions", registry.context_share_positions),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
+                # specs/sglang/slots.yaml:3
+                Slot("input_ids", registry.input_ids, source="input_ids", fill=0),
+                # specs/sglang/slots.yaml:6
+                Slot("positions", registry.positions, source="positions", fill=0),
+                # specs/sglang/slots.yaml:9
+                Slot("out_cache_loc", registry.out_cache_loc, source="out_cache_loc", fill=0),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                    (extents.padded.proxy_tokens, config.hidden_size * config.residual_streams),
+                ),
+                # specs/sglang/slots.yaml:86
+                Slot(
+                    "pipeline_hidden_states",
+                    registry.pipeline_hidden_states,
+                    source="pipeline_hidden_states",
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.proxy_tokens, config.hidden_size),
+                    (extents.padded.proxy_tokens, config.hidden_size),
+                ),
+                # specs/sglang/slots.yaml:89
+                Slot("pipeline_residual", registry.pipeline_residual, source="pipeline_residual"),
+            ),
+            SlotGroup(
+                lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
+                # specs/sglang/slots.yaml:253
+                Slot("static_seq_lens", registry.static_seq_lens, source="seq_lens", fill=0),
+                # specs/sglang/slots.yaml:256
+                Slot(
+                    "static_extend_seq_lens",
+                    registry.static_extend_seq_lens,
+                    source="extend_seq_lens",
+                    fill=0,
+                ),
+                # specs/sglang/slots.yaml:259
+                Slot(
+                    "static_extend_prefix_lens",
+                    registry.static_extend_prefix_lens,
+                    source="extend_prefix_lens",
+                    fill=0,
+                ),
+                # specs/sglang/slots.yaml:262
+                Slot(
+                    "static_extend_start_loc",
+                    registry.static_extend_start_loc,
+                    source="extend_start_loc",
+                    fill=lambda _, extents: extents.rows.tokens,
+                ),
+                # specs/sglang/slots.yaml:265
+                Slot(
+                    "static_req_pool_indices",
+                    registry.static_req_pool_indices,
+                    source="req_pool_indices",
+                    fill=0,
+                ),
+                # specs/sglang/slots.yaml:268
+                Slot(
+                    "static_orig_seq_lens",
+                    registry.static_orig_seq_lens,
+                    source="orig_seq_lens",
+                    fill=0,
+                ),
+                # specs/sglang/slots.yaml:272
+                Slot(
+                    "static_seq_lens_cpu",
+                    registry.static_seq_lens_cpu,
+                    source="seq_lens_cpu",
+                    fill=0,
+                ),
+                # specs/sglang/slots.yaml:301
+                Slot(
+                    "static_mamba_track_indices",
+                    registry.static_mamba_track_indices,
+                    source="mamba_track_indices",
+                    fill=0,
+                ),
+                # specs/sglang/slots.yaml:305
+                Slot(
+                    "static_mamba_track_mask",
+                    registry.static_mamba_track_mask,
+                    source="mamba_track_mask",
+                    fill=0,
+                ),
+                # specs/sglang/slots.yaml:308
+                Slot(
+                    "static_mamba_track_seqlens",
+                    registry.static_mamba_track_seqlens,
+                    source="mamba_track_seqlens",
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
+                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
+                ),
+                # specs/sglang/slots.yaml:275
+                Slot("prefix_starts", registry.prefix_starts),
+                # specs/sglang/slots.yaml:278
+                Slot("prefix_seq_lens", registry.prefix_seq_lens),
+                # specs/sglang/slots.yaml:287
+                Slot("prefix_starts_cpu", registry.prefix_starts_cpu),
+                # specs/sglang/slots.yaml:290
+                Slot("prefix_seq_lens_cpu", registry.prefix_seq_lens_cpu),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req) + 1),
+                    (max(present(config.prefix_chunks)), present(config.full_prefill_max_req) + 1),
+                ),
+                # specs/sglang/slots.yaml:281
+                Slot("prefix_cu_seq_lens", registry.prefix_cu_seq_lens),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (
+                        max(present(config.prefix_chunks)),
+                        present(config.full_prefill_max_req) * present(config.prefix_chunk_length),
+                    ),
+                    (
+                        max(present(config.prefix_chunks)),
+                        present(config.full_prefill_max_req) * present(config.prefix_chunk_length),
+                    ),
+                ),
+                # specs/sglang/slots.yaml:284
+                Slot("prefix_kv_indices", registry.prefix_kv_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.hidden_size),
+                    (extents.padded.tokens, config.hidden_size),
+                ),
+                # specs/sglang/slots.yaml:293
+                Slot("static_input_embeds", registry.static_input_embeds),
+            ),
+            SlotGroup(
+                lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
+                # specs/sglang/slots.yaml:297
+                Slot(
+                    "static_mrope_positions",
+                    registry.static_mrope_positions,
+                    source="mrope_positions",
+                    fill=0,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: ((1,), (1,)),
+                # specs/sglang/slots.yaml:316
+                Slot(
+                    "num_token_non_padded",
+                    registry.num_token_non_padded,
+                    fill=lambda _, extents: (
+                        max(
+                            0,
+                            min(
+                                extents.rows.tokens
+                                - extents.padded.tokens
+                                // config.attn_tp_size
+                                * config.attn_tp_rank,
+                                extents.padded.tokens // config.attn_tp_size,
+                            ),
+                        )
+                        if config.routes_shares
+                        else extents.rows.tokens
+                    ),
+                    is_number=True,
+                ),
+            ),
+        )
+
+    def _check_values_idle_beside_extend(self, live: LiveBatch, mode: str) -> None:
+        """Debug mode: every element of every source is in its range."""
+        config = self.config
+        registry = self.registry
+        if live.input_ids is not None:
+            check_values(
+                mode,
+                "input_ids",
+                live.input_ids,
+                0,
+                config.vocab_size - 1,
+                place="specs/sglang/slots.yaml:3",
+            )
+        if live.positions is not None:
+            check_values(
+                mode,
+                "positions",
+                live.positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:6",
+            )
+        if live.out_cache_loc is not None:
+            check_values(
+                mode,
+                "out_cache_loc",
+                live.out_cache_loc,
+                1,
+                config.max_total_tokens_target + config.page_size - 1,
+                place="specs/sglang/slots.yaml:9",
+            )
+        if registry.static_seq_lens is not None and live.seq_lens is not None:
+            check_values(
+                mode,
+                "static_seq_lens",
+                live.seq_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:253",
+            )
+        if registry.static_extend_seq_lens is not None and live.extend_seq_lens is not None:
+            check_values(
+                mode,
+                "static_extend_seq_lens",
+                live.extend_seq_lens,
+                0,
+                2147483647,
+                place="specs/sglang/slots.yaml:256",
+            )
+        if registry.static_extend_prefix_lens is not None and live.extend_prefix_lens is not None:
+            check_values(
+                mode,
+                "static_extend_prefix_lens",
+                live.extend_prefix_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:259",
+            )
+        if registry.static_extend_start_loc is not None and live.extend_start_loc is not None:
+            check_values(
+                mode,
+                "static_extend_start_loc",
+                live.extend_start_loc,
+                0,
+                2147483647,
+                place="specs/sglang/slots.yaml:262",
+            )
+        if registry.static_req_pool_indices is not None and live.req_pool_indices is not None:
+            check_values(
+                mode,
+                "static_req_pool_indices",
+                live.req_pool_indices,
+                0,
+                config.request_pool_size,
+                place="specs/sglang/slots.yaml:265",
+            )
+        if registry.static_orig_seq_lens is not None and live.orig_seq_lens is not None:
+            check_values(
+                mode,
+                "static_orig_seq_lens",
+                live.orig_seq_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:268",
+            )
+        if registry.static_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
+            check_values(
+                mode,
+                "static_seq_lens_cpu",
+                live.seq_lens_cpu,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:272",
+            )
+        if registry.static_mrope_positions is not None and live.mrope_positions is not None:
+            check_values(
+                mode,
+                "static_mrope_positions",
+                live.mrope_positions,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:297",
+            )
+        if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
+            check_values(
+                mode,
+                "static_mamba_track_indices",
+                live.mamba_track_indices,
+                0,
+                present(config.mamba_cache_size),
+                place="specs/sglang/slots.yaml:301",
+            )
+        if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
+            check_values(
+                mode,
+                "static_mamba_track_seqlens",
+                live.mamba_track_seqlens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:308",
+            )
+
+    def _poison_idle_beside_extend(self, live: LiveBatch) -> None:
+        """Debug mode: nothing that earlier loads have written is left, but sources in place."""
+        poison_around(self.registry.context_share_embeds, None)
+        poison_around(self.registry.context_share_positions, None)
+        poison_around(self.registry.input_ids, live.input_ids)
+        poison_around(self.registry.positions, live.positions)
+        poison_around(self.registry.out_cache_loc, live.out_cache_loc)
+        poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
+        poison_around(self.registry.pipeline_residual, live.pipeline_residual)
+        poison_around(self.registry.static_seq_lens, live.seq_lens)
+        poison_around(self.registry.static_extend_seq_lens, live.extend_seq_lens)
+        poison_around(self.registry.static_extend_prefix_lens, live.extend_prefix_lens)
+        poison_around(self.registry.static_extend_start_loc, live.extend_start_loc)
+        poison_around(self.registry.static_req_pool_indices, live.req_pool_indices)
+        poison_around(self.registry.static_orig_seq_lens, live.orig_seq_lens)
+        poison_around(self.registry.static_seq_lens_cpu, live.seq_lens_cpu)
+        poison_around(self.registry.prefix_starts, None)
+        poison_around(self.registry.prefix_seq_lens, None)
+        poison_around(self.registry.prefix_cu_seq_lens, None)
+        poison_around(self.registry.prefix_kv_indices, None)
+        poison_around(self.registry.prefix_starts_cpu, None)
+        poison_around(self.registry.prefix_seq_lens_cpu, None)
+        poison_around(self.registry.static_input_embeds, None)
+        poison_around(self.registry.static_mrope_positions, live.mrope_positions)
+        poison_around(self.registry.static_mamba_track_indices, live.mamba_track_indices)
+        poison_around(self.registry.static_mamba_track_mask, live.mamba_track_mask)
+        poison_around(self.registry.static_mamba_track_seqlens, live.mamba_track_seqlens)
+        poison_around(self.registry.num_token_non_padded, None)
+
+    def _require_unpoisoned_idle_beside_extend(
+        self, batch: PrefillGraphTargetBatch, mode: str
+    ) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
         if batch.input_ids is not None:
             require_unpoisoned(
@@ -1989,53 +2986,53 @@ class PrefillGraphTargetRunner:
     ) -> OutputT:
         """The steps of capture_prefill."""
         config = self.config
-        # specs/sglang/runners/prefill_graph.yaml:61
+        # specs/sglang/runners/prefill_graph.yaml:65
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/prefill_graph.yaml:62
+        # specs/sglang/runners/prefill_graph.yaml:66
         engine.plan_prefill(batch)
         if config.splits_prefill:
-            # specs/sglang/runners/prefill_graph.yaml:63
+            # specs/sglang/runners/prefill_graph.yaml:67
             engine.split_prefill(batch)
-        # specs/sglang/runners/prefill_graph.yaml:64
-        engine.capture(batch)
         # specs/sglang/runners/prefill_graph.yaml:68
-        with engine.timer(batch):
-            # specs/sglang/runners/prefill_graph.yaml:69
-            output = engine.replay(batch)
+        engine.capture(batch)
         # specs/sglang/runners/prefill_graph.yaml:72
+        with engine.timer(batch):
+            # specs/sglang/runners/prefill_graph.yaml:73
+            output = engine.replay(batch)
+        # specs/sglang/runners/prefill_graph.yaml:76
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/prefill_graph.yaml:72",
+            place="specs/sglang/runners/prefill_graph.yaml:76",
         )
         return output
 
     def _execute_extending(
         self, live: LiveBatch, engine: PrefillGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
-        """The steps of decode_beside_extend, extend, mixed."""
+        """The steps of decode_beside_extend, extend, idle_beside_extend, mixed."""
         config = self.config
-        # specs/sglang/runners/prefill_graph.yaml:61
+        # specs/sglang/runners/prefill_graph.yaml:65
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/prefill_graph.yaml:62
+        # specs/sglang/runners/prefill_graph.yaml:66
         engine.plan_prefill(batch)
         if config.splits_prefill:
-            # specs/sglang/runners/prefill_graph.yaml:63
+            # specs/sglang/runners/prefill_graph.yaml:67
             engine.split_prefill(batch)
-        # specs/sglang/runners/prefill_graph.yaml:68
-        with engine.timer(batch):
-            # specs/sglang/runners/prefill_graph.yaml:69
-            output = engine.replay(batch)
         # specs/sglang/runners/prefill_graph.yaml:72
+        with engine.timer(batch):
+            # specs/sglang/runners/prefill_graph.yaml:73
+            output = engine.replay(batch)
+        # specs/sglang/runners/prefill_graph.yaml:76
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/prefill_graph.yaml:72",
+            place="specs/sglang/runners/prefill_graph.yaml:76",
         )
         return output

@@ -143,10 +143,14 @@ class TargetRunners:
                 return self._select_capture(live, engine)
             case Mode.CAPTURE_PREFILL:
                 return self._select_capture_prefill(live, engine)
+            case Mode.COORDINATED_EXTEND:
+                return self._select_coordinated_extend(live, engine)
             case Mode.DECODE:
                 return self._select_decode(live, engine)
             case Mode.DECODE_BESIDE_EXTEND:
                 return self._select_decode_beside_extend(live, engine)
+            case Mode.DECODE_IN_COORDINATED_EXTEND:
+                return self._select_decode_in_coordinated_extend(live, engine)
             case Mode.DLLM_EXTEND:
                 return self._select_dllm_extend(live, engine)
             case Mode.EXTEND:
@@ -157,6 +161,8 @@ class TargetRunners:
                 return self._select_idle(live, engine)
             case Mode.IDLE_BESIDE_EXTEND:
                 return self._select_idle_beside_extend(live, engine)
+            case Mode.IDLE_IN_COORDINATED_EXTEND:
+                return self._select_idle_in_coordinated_extend(live, engine)
             case Mode.MIXED:
                 return self._select_mixed(live, engine)
             case Mode.NGRAM_DRAFT:
@@ -183,7 +189,7 @@ class TargetRunners:
     ]:
         """The runner of a batch in mode adaptive_verify."""
         config = self.config
-        # specs/sglang/engine.yaml:121
+        # specs/sglang/engine.yaml:124
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -191,7 +197,7 @@ class TargetRunners:
                 "adaptive_verify",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
             )
         )
         if config.adaptive:
@@ -200,7 +206,7 @@ class TargetRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_verify.yaml:7
@@ -241,7 +247,7 @@ class TargetRunners:
     ]:
         """The runner of a batch in mode capture."""
         config = self.config
-        # specs/sglang/engine.yaml:121
+        # specs/sglang/engine.yaml:124
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -249,7 +255,7 @@ class TargetRunners:
                 "capture",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
             )
         )
         if config.adaptive:
@@ -258,7 +264,7 @@ class TargetRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/capture.yaml:7
@@ -358,6 +364,414 @@ class TargetRunners:
         offer = Offer(live, padded_rows, False)
         return present(self.prefill_graph), offer
 
+    # specs/sglang/modes/coordinated_extend.yaml:1
+    def _select_coordinated_extend(
+        self, live: LiveBatch, engine: TargetRunnersFacts
+    ) -> tuple[
+        DecodeGraphTargetRunner
+        | EagerTargetRunner
+        | NgramWorkerTargetRunner
+        | PrefillGraphTargetRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode coordinated_extend."""
+        config = self.config
+        try:
+            # specs/sglang/modes/coordinated_extend.yaml:7
+            requests = whole_number(
+                "coordinated_extend",
+                "requests",
+                live.batch_size,
+                place="specs/sglang/modes/coordinated_extend.yaml:7",
+            )
+            if not 1 <= requests <= config.max_running_requests:
+                raise out_of_range(
+                    "coordinated_extend",
+                    "requests",
+                    requests,
+                    1,
+                    config.max_running_requests,
+                    place="specs/sglang/modes/coordinated_extend.yaml:7",
+                    upper="max_running_requests",
+                )
+            # specs/sglang/modes/coordinated_extend.yaml:8
+            tokens = live_extent(
+                "coordinated_extend",
+                "tokens",
+                live.input_ids,
+                live.input_embeds,
+                place="specs/sglang/modes/coordinated_extend.yaml:8",
+            )
+            if not 1 <= tokens <= config.prefill_limit_target:
+                raise out_of_range(
+                    "coordinated_extend",
+                    "tokens",
+                    tokens,
+                    1,
+                    config.prefill_limit_target,
+                    place="specs/sglang/modes/coordinated_extend.yaml:8",
+                    upper="prefill_limit",
+                    values={
+                        "max_total_tokens_target": config.max_total_tokens_target,
+                        "chunked_prefill_size": config.chunked_prefill_size,
+                        "max_prefill_tokens": config.max_prefill_tokens,
+                        "enable_dynamic_chunking": config.enable_dynamic_chunking,
+                        "pp_size": config.pp_size,
+                    },
+                )
+            # specs/sglang/modes/coordinated_extend.yaml:10
+            if requests > tokens:
+                raise broken_relation(
+                    "coordinated_extend",
+                    "requests * token_per_request <= tokens",
+                    {"requests": requests, "token_per_request": 1, "tokens": tokens},
+                    place="specs/sglang/modes/coordinated_extend.yaml:10",
+                )
+            rows = eager_target.live_coordinated_extend(config, requests, tokens)
+            if config.require_mlp_sync:
+                mode = live.mode.value
+                registry = self.eager.registry
+                # specs/sglang/slots.yaml:3
+                if live.input_ids is not None:
+                    check_source(
+                        mode,
+                        "input_ids",
+                        live.input_ids,
+                        shape=(rows.tokens,),
+                        into=registry.input_ids,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:3",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:6
+                if live.positions is not None or rows.tokens > 0:
+                    check_source(
+                        mode,
+                        "positions",
+                        live.positions,
+                        shape=(rows.tokens,),
+                        into=registry.positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:6",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:9
+                if live.out_cache_loc is not None:
+                    check_source(
+                        mode,
+                        "out_cache_loc",
+                        live.out_cache_loc,
+                        shape=(rows.tokens,),
+                        into=registry.out_cache_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:9",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:15
+                if live.mrope_positions is not None:
+                    check_source(
+                        mode,
+                        "mrope_positions",
+                        live.mrope_positions,
+                        shape=(3, rows.tokens),
+                        into=registry.mrope_positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:15",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:18
+                if live.req_pool_indices is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "req_pool_indices",
+                        live.req_pool_indices,
+                        shape=(rows.requests,),
+                        into=registry.req_pool_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:18",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:21
+                if live.seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "seq_lens",
+                        live.seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:21",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:24
+                if live.seq_lens_cpu is not None:
+                    check_source(
+                        mode,
+                        "seq_lens_cpu",
+                        live.seq_lens_cpu,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens_cpu,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:24",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:27
+                if live.extend_seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "extend_seq_lens",
+                        live.extend_seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.extend_seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:27",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:30
+                if live.extend_prefix_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "extend_prefix_lens",
+                        live.extend_prefix_lens,
+                        shape=(rows.requests,),
+                        into=registry.extend_prefix_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:30",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:33
+                if live.extend_start_loc is not None:
+                    check_source(
+                        mode,
+                        "extend_start_loc",
+                        live.extend_start_loc,
+                        shape=(rows.requests,),
+                        into=registry.extend_start_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:33",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:36
+                if registry.encoder_lens is not None and (
+                    live.encoder_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "encoder_lens",
+                        live.encoder_lens,
+                        shape=(rows.requests,),
+                        into=registry.encoder_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:36",
+                        accepts=(torch.int32, torch.int64),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:40
+                if (
+                    registry.mamba_track_indices is not None
+                    and live.mamba_track_indices is not None
+                ):
+                    check_source(
+                        mode,
+                        "mamba_track_indices",
+                        live.mamba_track_indices,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:40",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:43
+                if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+                    check_source(
+                        mode,
+                        "mamba_track_mask",
+                        live.mamba_track_mask,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_mask,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:43",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:46
+                if registry.ngram_column_starts is not None and (
+                    live.ngram_column_starts is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_column_starts",
+                        live.ngram_column_starts,
+                        shape=(rows.requests,),
+                        into=registry.ngram_column_starts,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:46",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:49
+                if registry.ngram_req_lens is not None and (
+                    live.ngram_req_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_req_lens",
+                        live.ngram_req_lens,
+                        shape=(rows.requests,),
+                        into=registry.ngram_req_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:49",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                if self.debug.values:
+                    if live.input_ids is not None:
+                        check_values(
+                            mode,
+                            "input_ids",
+                            live.input_ids,
+                            0,
+                            config.vocab_size - 1,
+                            place="specs/sglang/slots.yaml:3",
+                        )
+                    if live.positions is not None:
+                        check_values(
+                            mode,
+                            "positions",
+                            live.positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:6",
+                        )
+                    if live.out_cache_loc is not None:
+                        check_values(
+                            mode,
+                            "out_cache_loc",
+                            live.out_cache_loc,
+                            1,
+                            config.max_total_tokens_target + config.page_size - 1,
+                            place="specs/sglang/slots.yaml:9",
+                        )
+                    if live.mrope_positions is not None:
+                        check_values(
+                            mode,
+                            "mrope_positions",
+                            live.mrope_positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:15",
+                        )
+                    if live.req_pool_indices is not None:
+                        check_values(
+                            mode,
+                            "req_pool_indices",
+                            live.req_pool_indices,
+                            0,
+                            config.request_pool_size,
+                            place="specs/sglang/slots.yaml:18",
+                        )
+                    if live.seq_lens is not None:
+                        check_values(
+                            mode,
+                            "seq_lens",
+                            live.seq_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:21",
+                        )
+                    if live.seq_lens_cpu is not None:
+                        check_values(
+                            mode,
+                            "seq_lens_cpu",
+                            live.seq_lens_cpu,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:24",
+                        )
+                    if live.extend_seq_lens is not None:
+                        check_values(
+                            mode,
+                            "extend_seq_lens",
+                            live.extend_seq_lens,
+                            0,
+                            2147483647,
+                            place="specs/sglang/slots.yaml:27",
+                        )
+                    if live.extend_prefix_lens is not None:
+                        check_values(
+                            mode,
+                            "extend_prefix_lens",
+                            live.extend_prefix_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:30",
+                        )
+                    if live.extend_start_loc is not None:
+                        check_values(
+                            mode,
+                            "extend_start_loc",
+                            live.extend_start_loc,
+                            0,
+                            2147483647,
+                            place="specs/sglang/slots.yaml:33",
+                        )
+                    if registry.encoder_lens is not None and live.encoder_lens is not None:
+                        check_values(
+                            mode,
+                            "encoder_lens",
+                            live.encoder_lens,
+                            0,
+                            present(config.max_source_positions),
+                            place="specs/sglang/slots.yaml:36",
+                        )
+                    if (
+                        registry.mamba_track_indices is not None
+                        and live.mamba_track_indices is not None
+                    ):
+                        check_values(
+                            mode,
+                            "mamba_track_indices",
+                            live.mamba_track_indices,
+                            0,
+                            present(config.mamba_cache_size),
+                            place="specs/sglang/slots.yaml:40",
+                        )
+                    if (
+                        registry.ngram_column_starts is not None
+                        and live.ngram_column_starts is not None
+                    ):
+                        check_values(
+                            mode,
+                            "ngram_column_starts",
+                            live.ngram_column_starts,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:46",
+                        )
+                    if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+                        check_values(
+                            mode,
+                            "ngram_req_lens",
+                            live.ngram_req_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:49",
+                        )
+        except UllageRuntimeError as refusal:
+            if config.require_mlp_sync:
+                self.ranks.refuse(refusal, 1, collective="mlp_sync_counts")
+            raise
+        padded_rows = eager_target.pad_coordinated_extend(config, self.ranks, rows)
+        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        return self.eager, offer
+
     # specs/sglang/modes/decode.yaml:1
     def _select_decode(
         self, live: LiveBatch, engine: TargetRunnersFacts
@@ -371,7 +785,7 @@ class TargetRunners:
         """The runner of a batch in mode decode."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:121
+            # specs/sglang/engine.yaml:124
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -379,7 +793,7 @@ class TargetRunners:
                     "decode",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                 )
             )
             if config.adaptive:
@@ -388,7 +802,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/decode.yaml:7
@@ -801,6 +1215,381 @@ class TargetRunners:
             return self.prefill_graph, offer
         return self.eager, offer
 
+    # specs/sglang/modes/decode_in_coordinated_extend.yaml:1
+    def _select_decode_in_coordinated_extend(
+        self, live: LiveBatch, engine: TargetRunnersFacts
+    ) -> tuple[
+        DecodeGraphTargetRunner
+        | EagerTargetRunner
+        | NgramWorkerTargetRunner
+        | PrefillGraphTargetRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode decode_in_coordinated_extend."""
+        config = self.config
+        try:
+            # specs/sglang/modes/decode_in_coordinated_extend.yaml:7
+            requests = whole_number(
+                "decode_in_coordinated_extend",
+                "requests",
+                live.batch_size,
+                place="specs/sglang/modes/decode_in_coordinated_extend.yaml:7",
+            )
+            if not 1 <= requests <= config.max_running_requests:
+                raise out_of_range(
+                    "decode_in_coordinated_extend",
+                    "requests",
+                    requests,
+                    1,
+                    config.max_running_requests,
+                    place="specs/sglang/modes/decode_in_coordinated_extend.yaml:7",
+                    upper="max_running_requests",
+                )
+            rows = eager_target.live_decode_in_coordinated_extend(config, requests)
+            if config.require_mlp_sync:
+                mode = live.mode.value
+                registry = self.eager.registry
+                # specs/sglang/slots.yaml:3
+                if live.input_ids is not None:
+                    check_source(
+                        mode,
+                        "input_ids",
+                        live.input_ids,
+                        shape=(rows.tokens,),
+                        into=registry.input_ids,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:3",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:6
+                if live.positions is not None or rows.tokens > 0:
+                    check_source(
+                        mode,
+                        "positions",
+                        live.positions,
+                        shape=(rows.tokens,),
+                        into=registry.positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:6",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:9
+                if live.out_cache_loc is not None:
+                    check_source(
+                        mode,
+                        "out_cache_loc",
+                        live.out_cache_loc,
+                        shape=(rows.tokens,),
+                        into=registry.out_cache_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:9",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:15
+                if live.mrope_positions is not None:
+                    check_source(
+                        mode,
+                        "mrope_positions",
+                        live.mrope_positions,
+                        shape=(3, rows.tokens),
+                        into=registry.mrope_positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:15",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:18
+                if live.req_pool_indices is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "req_pool_indices",
+                        live.req_pool_indices,
+                        shape=(rows.requests,),
+                        into=registry.req_pool_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:18",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:21
+                if live.seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "seq_lens",
+                        live.seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:21",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:24
+                if live.seq_lens_cpu is not None:
+                    check_source(
+                        mode,
+                        "seq_lens_cpu",
+                        live.seq_lens_cpu,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens_cpu,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:24",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:27
+                if live.extend_seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "extend_seq_lens",
+                        live.extend_seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.extend_seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:27",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:30
+                if live.extend_prefix_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "extend_prefix_lens",
+                        live.extend_prefix_lens,
+                        shape=(rows.requests,),
+                        into=registry.extend_prefix_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:30",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:33
+                if live.extend_start_loc is not None:
+                    check_source(
+                        mode,
+                        "extend_start_loc",
+                        live.extend_start_loc,
+                        shape=(rows.requests,),
+                        into=registry.extend_start_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:33",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:36
+                if registry.encoder_lens is not None and (
+                    live.encoder_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "encoder_lens",
+                        live.encoder_lens,
+                        shape=(rows.requests,),
+                        into=registry.encoder_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:36",
+                        accepts=(torch.int32, torch.int64),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:40
+                if (
+                    registry.mamba_track_indices is not None
+                    and live.mamba_track_indices is not None
+                ):
+                    check_source(
+                        mode,
+                        "mamba_track_indices",
+                        live.mamba_track_indices,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:40",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:43
+                if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+                    check_source(
+                        mode,
+                        "mamba_track_mask",
+                        live.mamba_track_mask,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_mask,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:43",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:46
+                if registry.ngram_column_starts is not None and (
+                    live.ngram_column_starts is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_column_starts",
+                        live.ngram_column_starts,
+                        shape=(rows.requests,),
+                        into=registry.ngram_column_starts,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:46",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:49
+                if registry.ngram_req_lens is not None and (
+                    live.ngram_req_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_req_lens",
+                        live.ngram_req_lens,
+                        shape=(rows.requests,),
+                        into=registry.ngram_req_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:49",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                if self.debug.values:
+                    if live.input_ids is not None:
+                        check_values(
+                            mode,
+                            "input_ids",
+                            live.input_ids,
+                            0,
+                            config.vocab_size - 1,
+                            place="specs/sglang/slots.yaml:3",
+                        )
+                    if live.positions is not None:
+                        check_values(
+                            mode,
+                            "positions",
+                            live.positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:6",
+                        )
+                    if live.out_cache_loc is not None:
+                        check_values(
+                            mode,
+                            "out_cache_loc",
+                            live.out_cache_loc,
+                            1,
+                            config.max_total_tokens_target + config.page_size - 1,
+                            place="specs/sglang/slots.yaml:9",
+                        )
+                    if live.mrope_positions is not None:
+                        check_values(
+                            mode,
+                            "mrope_positions",
+                            live.mrope_positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:15",
+                        )
+                    if live.req_pool_indices is not None:
+                        check_values(
+                            mode,
+                            "req_pool_indices",
+                            live.req_pool_indices,
+                            0,
+                            config.request_pool_size,
+                            place="specs/sglang/slots.yaml:18",
+                        )
+                    if live.seq_lens is not None:
+                        check_values(
+                            mode,
+                            "seq_lens",
+                            live.seq_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:21",
+                        )
+                    if live.seq_lens_cpu is not None:
+                        check_values(
+                            mode,
+                            "seq_lens_cpu",
+                            live.seq_lens_cpu,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:24",
+                        )
+                    if live.extend_seq_lens is not None:
+                        check_values(
+                            mode,
+                            "extend_seq_lens",
+                            live.extend_seq_lens,
+                            0,
+                            2147483647,
+                            place="specs/sglang/slots.yaml:27",
+                        )
+                    if live.extend_prefix_lens is not None:
+                        check_values(
+                            mode,
+                            "extend_prefix_lens",
+                            live.extend_prefix_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:30",
+                        )
+                    if live.extend_start_loc is not None:
+                        check_values(
+                            mode,
+                            "extend_start_loc",
+                            live.extend_start_loc,
+                            0,
+                            2147483647,
+                            place="specs/sglang/slots.yaml:33",
+                        )
+                    if registry.encoder_lens is not None and live.encoder_lens is not None:
+                        check_values(
+                            mode,
+                            "encoder_lens",
+                            live.encoder_lens,
+                            0,
+                            present(config.max_source_positions),
+                            place="specs/sglang/slots.yaml:36",
+                        )
+                    if (
+                        registry.mamba_track_indices is not None
+                        and live.mamba_track_indices is not None
+                    ):
+                        check_values(
+                            mode,
+                            "mamba_track_indices",
+                            live.mamba_track_indices,
+                            0,
+                            present(config.mamba_cache_size),
+                            place="specs/sglang/slots.yaml:40",
+                        )
+                    if (
+                        registry.ngram_column_starts is not None
+                        and live.ngram_column_starts is not None
+                    ):
+                        check_values(
+                            mode,
+                            "ngram_column_starts",
+                            live.ngram_column_starts,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:46",
+                        )
+                    if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+                        check_values(
+                            mode,
+                            "ngram_req_lens",
+                            live.ngram_req_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:49",
+                        )
+        except UllageRuntimeError as refusal:
+            if config.require_mlp_sync:
+                self.ranks.refuse(refusal, 1, collective="mlp_sync_counts")
+            raise
+        padded_rows = eager_target.pad_decode_in_coordinated_extend(config, self.ranks, rows)
+        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        return self.eager, offer
+
     # specs/sglang/modes/dllm_extend.yaml:1
     def _select_dllm_extend(
         self, live: LiveBatch, engine: TargetRunnersFacts
@@ -814,7 +1603,7 @@ class TargetRunners:
         """The runner of a batch in mode dllm_extend."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:121
+            # specs/sglang/engine.yaml:124
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -822,7 +1611,7 @@ class TargetRunners:
                     "dllm_extend",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                 )
             )
             if config.adaptive:
@@ -831,7 +1620,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/dllm_extend.yaml:7
@@ -1716,7 +2505,7 @@ class TargetRunners:
         """The runner of a batch in mode idle."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:121
+            # specs/sglang/engine.yaml:124
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1724,7 +2513,7 @@ class TargetRunners:
                     "idle",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                 )
             )
             if config.adaptive:
@@ -1733,7 +2522,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                     listed="speculative_adaptive_candidates",
                 )
             rows = decode_graph_target.live_idle()
@@ -2032,7 +2821,103 @@ class TargetRunners:
         """The runner of a batch in mode idle_beside_extend."""
         config = self.config
         try:
-            rows = eager_target.live_idle_beside_extend()
+            rows = prefill_graph_target.live_idle_beside_extend()
+            if config.require_mlp_sync:
+                mode = live.mode.value
+                registry = self.eager.registry
+                # specs/sglang/slots.yaml:3
+                if live.input_ids is not None:
+                    check_source(
+                        mode,
+                        "input_ids",
+                        live.input_ids,
+                        shape=(rows.tokens,),
+                        into=registry.input_ids,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:3",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:6
+                if live.positions is not None or rows.tokens > 0:
+                    check_source(
+                        mode,
+                        "positions",
+                        live.positions,
+                        shape=(rows.tokens,),
+                        into=registry.positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:6",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:9
+                if live.out_cache_loc is not None:
+                    check_source(
+                        mode,
+                        "out_cache_loc",
+                        live.out_cache_loc,
+                        shape=(rows.tokens,),
+                        into=registry.out_cache_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:9",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                if self.debug.values:
+                    if live.input_ids is not None:
+                        check_values(
+                            mode,
+                            "input_ids",
+                            live.input_ids,
+                            0,
+                            config.vocab_size - 1,
+                            place="specs/sglang/slots.yaml:3",
+                        )
+                    if live.positions is not None:
+                        check_values(
+                            mode,
+                            "positions",
+                            live.positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:6",
+                        )
+                    if live.out_cache_loc is not None:
+                        check_values(
+                            mode,
+                            "out_cache_loc",
+                            live.out_cache_loc,
+                            1,
+                            config.max_total_tokens_target + config.page_size - 1,
+                            place="specs/sglang/slots.yaml:9",
+                        )
+        except UllageRuntimeError as refusal:
+            if config.require_mlp_sync:
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
+            raise
+        padded_rows = prefill_graph_target.pad_idle_beside_extend(config, self.ranks, rows)
+        extents = Extents(rows, padded_rows)
+        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        # specs/sglang/runners/prefill_graph.yaml:1
+        if self.prefill_graph is not None and self.prefill_graph.can_run(live, extents, engine):
+            return self.prefill_graph, offer
+        return self.eager, offer
+
+    # specs/sglang/modes/idle_in_coordinated_extend.yaml:1
+    def _select_idle_in_coordinated_extend(
+        self, live: LiveBatch, engine: TargetRunnersFacts
+    ) -> tuple[
+        DecodeGraphTargetRunner
+        | EagerTargetRunner
+        | NgramWorkerTargetRunner
+        | PrefillGraphTargetRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode idle_in_coordinated_extend."""
+        config = self.config
+        try:
+            rows = eager_target.live_idle_in_coordinated_extend()
             if config.require_mlp_sync:
                 mode = live.mode.value
                 registry = self.eager.registry
@@ -2371,9 +3256,9 @@ class TargetRunners:
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
+                self.ranks.refuse(refusal, 1, collective="mlp_sync_counts")
             raise
-        padded_rows = eager_target.pad_idle_beside_extend(config, self.ranks, rows)
+        padded_rows = eager_target.pad_idle_in_coordinated_extend(config, self.ranks, rows)
         offer = Offer(live, padded_rows, config.require_mlp_sync)
         return self.eager, offer
 
@@ -3000,7 +3885,7 @@ class TargetRunners:
         """The runner of a batch in mode target_verify."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:121
+            # specs/sglang/engine.yaml:124
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -3008,7 +3893,7 @@ class TargetRunners:
                     "target_verify",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                 )
             )
             if config.adaptive:
@@ -3017,7 +3902,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:121",
+                    place="specs/sglang/engine.yaml:124",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/target_verify.yaml:7
@@ -3451,6 +4336,10 @@ class DraftRunners:
                 return self._select_capture_multi_layer(live, engine)
             case Mode.CAPTURE_PREFILL:
                 return self._select_capture_prefill(live, engine)
+            case Mode.COORDINATED_EXTEND:
+                return self._select_coordinated_extend(live, engine)
+            case Mode.DECODE_IN_COORDINATED_EXTEND:
+                return self._select_decode_in_coordinated_extend(live, engine)
             case Mode.DFLASH_BLOCK:
                 return self._select_dflash_block(live, engine)
             case Mode.DFLASH_DRAFT:
@@ -3467,6 +4356,8 @@ class DraftRunners:
                 return self._select_idle_beside_extend(live, engine)
             case Mode.IDLE_IN_CATCH_UP:
                 return self._select_idle_in_catch_up(live, engine)
+            case Mode.IDLE_IN_COORDINATED_EXTEND:
+                return self._select_idle_in_coordinated_extend(live, engine)
             case Mode.IDLE_IN_DRAFT:
                 return self._select_idle_in_draft(live, engine)
             case Mode.IDLE_IN_FROZEN_DRAFT:
@@ -3493,7 +4384,7 @@ class DraftRunners:
     ]:
         """The runner of a batch in mode adaptive_draft_extend."""
         config = self.config
-        # specs/sglang/engine.yaml:121
+        # specs/sglang/engine.yaml:124
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -3501,7 +4392,7 @@ class DraftRunners:
                 "adaptive_draft_extend",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
             )
         )
         if config.adaptive:
@@ -3510,7 +4401,7 @@ class DraftRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_draft_extend.yaml:7
@@ -3551,7 +4442,7 @@ class DraftRunners:
     ]:
         """The runner of a batch in mode capture_block."""
         config = self.config
-        # specs/sglang/engine.yaml:121
+        # specs/sglang/engine.yaml:124
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -3559,7 +4450,7 @@ class DraftRunners:
                 "capture_block",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
             )
         )
         if config.adaptive:
@@ -3568,7 +4459,7 @@ class DraftRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/capture_block.yaml:7
@@ -3900,6 +4791,797 @@ class DraftRunners:
         offer = Offer(live, padded_rows, False)
         return present(self.prefill_graph), offer
 
+    # specs/sglang/modes/coordinated_extend.yaml:1
+    def _select_coordinated_extend(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode coordinated_extend."""
+        config = self.config
+        try:
+            # specs/sglang/modes/coordinated_extend.yaml:7
+            requests = whole_number(
+                "coordinated_extend",
+                "requests",
+                live.batch_size,
+                place="specs/sglang/modes/coordinated_extend.yaml:7",
+            )
+            if not 1 <= requests <= config.max_running_requests:
+                raise out_of_range(
+                    "coordinated_extend",
+                    "requests",
+                    requests,
+                    1,
+                    config.max_running_requests,
+                    place="specs/sglang/modes/coordinated_extend.yaml:7",
+                    upper="max_running_requests",
+                )
+            # specs/sglang/modes/coordinated_extend.yaml:8
+            tokens = live_extent(
+                "coordinated_extend",
+                "tokens",
+                live.input_ids,
+                live.input_embeds,
+                place="specs/sglang/modes/coordinated_extend.yaml:8",
+            )
+            if not 1 <= tokens <= present(config.prefill_limit_draft):
+                raise out_of_range(
+                    "coordinated_extend",
+                    "tokens",
+                    tokens,
+                    1,
+                    present(config.prefill_limit_draft),
+                    place="specs/sglang/modes/coordinated_extend.yaml:8",
+                    upper="prefill_limit",
+                    values={
+                        "max_total_tokens_draft": config.max_total_tokens_draft,
+                        "chunked_prefill_size": config.chunked_prefill_size,
+                        "max_prefill_tokens": config.max_prefill_tokens,
+                        "enable_dynamic_chunking": config.enable_dynamic_chunking,
+                        "pp_size": config.pp_size,
+                    },
+                )
+            # specs/sglang/modes/coordinated_extend.yaml:10
+            if requests > tokens:
+                raise broken_relation(
+                    "coordinated_extend",
+                    "requests * token_per_request <= tokens",
+                    {"requests": requests, "token_per_request": 1, "tokens": tokens},
+                    place="specs/sglang/modes/coordinated_extend.yaml:10",
+                )
+            rows = eager_draft.live_coordinated_extend(config, requests, tokens)
+            if config.require_mlp_sync:
+                mode = live.mode.value
+                registry = self.eager.registry
+                # specs/sglang/slots.yaml:3
+                if live.input_ids is not None:
+                    check_source(
+                        mode,
+                        "input_ids",
+                        live.input_ids,
+                        shape=(rows.tokens,),
+                        into=registry.input_ids,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:3",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:6
+                if live.positions is not None or rows.tokens > 0:
+                    check_source(
+                        mode,
+                        "positions",
+                        live.positions,
+                        shape=(rows.tokens,),
+                        into=registry.positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:6",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:9
+                if live.out_cache_loc is not None:
+                    check_source(
+                        mode,
+                        "out_cache_loc",
+                        live.out_cache_loc,
+                        shape=(rows.tokens,),
+                        into=registry.out_cache_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:9",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:15
+                if live.mrope_positions is not None:
+                    check_source(
+                        mode,
+                        "mrope_positions",
+                        live.mrope_positions,
+                        shape=(3, rows.tokens),
+                        into=registry.mrope_positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:15",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:18
+                if live.req_pool_indices is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "req_pool_indices",
+                        live.req_pool_indices,
+                        shape=(rows.requests,),
+                        into=registry.req_pool_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:18",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:21
+                if live.seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "seq_lens",
+                        live.seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:21",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:24
+                if live.seq_lens_cpu is not None:
+                    check_source(
+                        mode,
+                        "seq_lens_cpu",
+                        live.seq_lens_cpu,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens_cpu,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:24",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:27
+                if live.extend_seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "extend_seq_lens",
+                        live.extend_seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.extend_seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:27",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:30
+                if live.extend_prefix_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "extend_prefix_lens",
+                        live.extend_prefix_lens,
+                        shape=(rows.requests,),
+                        into=registry.extend_prefix_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:30",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:33
+                if live.extend_start_loc is not None:
+                    check_source(
+                        mode,
+                        "extend_start_loc",
+                        live.extend_start_loc,
+                        shape=(rows.requests,),
+                        into=registry.extend_start_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:33",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:36
+                if registry.encoder_lens is not None and (
+                    live.encoder_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "encoder_lens",
+                        live.encoder_lens,
+                        shape=(rows.requests,),
+                        into=registry.encoder_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:36",
+                        accepts=(torch.int32, torch.int64),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:40
+                if (
+                    registry.mamba_track_indices is not None
+                    and live.mamba_track_indices is not None
+                ):
+                    check_source(
+                        mode,
+                        "mamba_track_indices",
+                        live.mamba_track_indices,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:40",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:43
+                if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+                    check_source(
+                        mode,
+                        "mamba_track_mask",
+                        live.mamba_track_mask,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_mask,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:43",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:46
+                if registry.ngram_column_starts is not None and (
+                    live.ngram_column_starts is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_column_starts",
+                        live.ngram_column_starts,
+                        shape=(rows.requests,),
+                        into=registry.ngram_column_starts,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:46",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:49
+                if registry.ngram_req_lens is not None and (
+                    live.ngram_req_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_req_lens",
+                        live.ngram_req_lens,
+                        shape=(rows.requests,),
+                        into=registry.ngram_req_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:49",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                if self.debug.values:
+                    if live.input_ids is not None:
+                        check_values(
+                            mode,
+                            "input_ids",
+                            live.input_ids,
+                            0,
+                            config.vocab_size - 1,
+                            place="specs/sglang/slots.yaml:3",
+                        )
+                    if live.positions is not None:
+                        check_values(
+                            mode,
+                            "positions",
+                            live.positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:6",
+                        )
+                    if live.out_cache_loc is not None:
+                        check_values(
+                            mode,
+                            "out_cache_loc",
+                            live.out_cache_loc,
+                            1,
+                            present(config.max_total_tokens_draft) + config.page_size - 1,
+                            place="specs/sglang/slots.yaml:9",
+                        )
+                    if live.mrope_positions is not None:
+                        check_values(
+                            mode,
+                            "mrope_positions",
+                            live.mrope_positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:15",
+                        )
+                    if live.req_pool_indices is not None:
+                        check_values(
+                            mode,
+                            "req_pool_indices",
+                            live.req_pool_indices,
+                            0,
+                            config.request_pool_size,
+                            place="specs/sglang/slots.yaml:18",
+                        )
+                    if live.seq_lens is not None:
+                        check_values(
+                            mode,
+                            "seq_lens",
+                            live.seq_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:21",
+                        )
+                    if live.seq_lens_cpu is not None:
+                        check_values(
+                            mode,
+                            "seq_lens_cpu",
+                            live.seq_lens_cpu,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:24",
+                        )
+                    if live.extend_seq_lens is not None:
+                        check_values(
+                            mode,
+                            "extend_seq_lens",
+                            live.extend_seq_lens,
+                            0,
+                            2147483647,
+                            place="specs/sglang/slots.yaml:27",
+                        )
+                    if live.extend_prefix_lens is not None:
+                        check_values(
+                            mode,
+                            "extend_prefix_lens",
+                            live.extend_prefix_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:30",
+                        )
+                    if live.extend_start_loc is not None:
+                        check_values(
+                            mode,
+                            "extend_start_loc",
+                            live.extend_start_loc,
+                            0,
+                            2147483647,
+                            place="specs/sglang/slots.yaml:33",
+                        )
+                    if registry.encoder_lens is not None and live.encoder_lens is not None:
+                        check_values(
+                            mode,
+                            "encoder_lens",
+                            live.encoder_lens,
+                            0,
+                            present(config.max_source_positions),
+                            place="specs/sglang/slots.yaml:36",
+                        )
+                    if (
+                        registry.mamba_track_indices is not None
+                        and live.mamba_track_indices is not None
+                    ):
+                        check_values(
+                            mode,
+                            "mamba_track_indices",
+                            live.mamba_track_indices,
+                            0,
+                            present(config.mamba_cache_size),
+                            place="specs/sglang/slots.yaml:40",
+                        )
+                    if (
+                        registry.ngram_column_starts is not None
+                        and live.ngram_column_starts is not None
+                    ):
+                        check_values(
+                            mode,
+                            "ngram_column_starts",
+                            live.ngram_column_starts,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:46",
+                        )
+                    if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+                        check_values(
+                            mode,
+                            "ngram_req_lens",
+                            live.ngram_req_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:49",
+                        )
+        except UllageRuntimeError as refusal:
+            if config.require_mlp_sync:
+                self.ranks.refuse(refusal, 1, collective="mlp_sync_counts")
+            raise
+        padded_rows = eager_draft.pad_coordinated_extend(config, self.ranks, rows)
+        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        return self.eager, offer
+
+    # specs/sglang/modes/decode_in_coordinated_extend.yaml:1
+    def _select_decode_in_coordinated_extend(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode decode_in_coordinated_extend."""
+        config = self.config
+        try:
+            # specs/sglang/modes/decode_in_coordinated_extend.yaml:7
+            requests = whole_number(
+                "decode_in_coordinated_extend",
+                "requests",
+                live.batch_size,
+                place="specs/sglang/modes/decode_in_coordinated_extend.yaml:7",
+            )
+            if not 1 <= requests <= config.max_running_requests:
+                raise out_of_range(
+                    "decode_in_coordinated_extend",
+                    "requests",
+                    requests,
+                    1,
+                    config.max_running_requests,
+                    place="specs/sglang/modes/decode_in_coordinated_extend.yaml:7",
+                    upper="max_running_requests",
+                )
+            rows = eager_draft.live_decode_in_coordinated_extend(config, requests)
+            if config.require_mlp_sync:
+                mode = live.mode.value
+                registry = self.eager.registry
+                # specs/sglang/slots.yaml:3
+                if live.input_ids is not None:
+                    check_source(
+                        mode,
+                        "input_ids",
+                        live.input_ids,
+                        shape=(rows.tokens,),
+                        into=registry.input_ids,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:3",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:6
+                if live.positions is not None or rows.tokens > 0:
+                    check_source(
+                        mode,
+                        "positions",
+                        live.positions,
+                        shape=(rows.tokens,),
+                        into=registry.positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:6",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:9
+                if live.out_cache_loc is not None:
+                    check_source(
+                        mode,
+                        "out_cache_loc",
+                        live.out_cache_loc,
+                        shape=(rows.tokens,),
+                        into=registry.out_cache_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:9",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:15
+                if live.mrope_positions is not None:
+                    check_source(
+                        mode,
+                        "mrope_positions",
+                        live.mrope_positions,
+                        shape=(3, rows.tokens),
+                        into=registry.mrope_positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:15",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:18
+                if live.req_pool_indices is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "req_pool_indices",
+                        live.req_pool_indices,
+                        shape=(rows.requests,),
+                        into=registry.req_pool_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:18",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:21
+                if live.seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "seq_lens",
+                        live.seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:21",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:24
+                if live.seq_lens_cpu is not None:
+                    check_source(
+                        mode,
+                        "seq_lens_cpu",
+                        live.seq_lens_cpu,
+                        shape=(rows.requests,),
+                        into=registry.seq_lens_cpu,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:24",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:27
+                if live.extend_seq_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "extend_seq_lens",
+                        live.extend_seq_lens,
+                        shape=(rows.requests,),
+                        into=registry.extend_seq_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:27",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:30
+                if live.extend_prefix_lens is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "extend_prefix_lens",
+                        live.extend_prefix_lens,
+                        shape=(rows.requests,),
+                        into=registry.extend_prefix_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:30",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:33
+                if live.extend_start_loc is not None:
+                    check_source(
+                        mode,
+                        "extend_start_loc",
+                        live.extend_start_loc,
+                        shape=(rows.requests,),
+                        into=registry.extend_start_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:33",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:36
+                if registry.encoder_lens is not None and (
+                    live.encoder_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "encoder_lens",
+                        live.encoder_lens,
+                        shape=(rows.requests,),
+                        into=registry.encoder_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:36",
+                        accepts=(torch.int32, torch.int64),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:40
+                if (
+                    registry.mamba_track_indices is not None
+                    and live.mamba_track_indices is not None
+                ):
+                    check_source(
+                        mode,
+                        "mamba_track_indices",
+                        live.mamba_track_indices,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:40",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:43
+                if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
+                    check_source(
+                        mode,
+                        "mamba_track_mask",
+                        live.mamba_track_mask,
+                        shape=(rows.requests,),
+                        into=registry.mamba_track_mask,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:43",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:46
+                if registry.ngram_column_starts is not None and (
+                    live.ngram_column_starts is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_column_starts",
+                        live.ngram_column_starts,
+                        shape=(rows.requests,),
+                        into=registry.ngram_column_starts,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:46",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:49
+                if registry.ngram_req_lens is not None and (
+                    live.ngram_req_lens is not None or rows.requests > 0
+                ):
+                    check_source(
+                        mode,
+                        "ngram_req_lens",
+                        live.ngram_req_lens,
+                        shape=(rows.requests,),
+                        into=registry.ngram_req_lens,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:49",
+                        accepts=(torch.int64,),
+                        settled=False,
+                    )
+                if self.debug.values:
+                    if live.input_ids is not None:
+                        check_values(
+                            mode,
+                            "input_ids",
+                            live.input_ids,
+                            0,
+                            config.vocab_size - 1,
+                            place="specs/sglang/slots.yaml:3",
+                        )
+                    if live.positions is not None:
+                        check_values(
+                            mode,
+                            "positions",
+                            live.positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:6",
+                        )
+                    if live.out_cache_loc is not None:
+                        check_values(
+                            mode,
+                            "out_cache_loc",
+                            live.out_cache_loc,
+                            1,
+                            present(config.max_total_tokens_draft) + config.page_size - 1,
+                            place="specs/sglang/slots.yaml:9",
+                        )
+                    if live.mrope_positions is not None:
+                        check_values(
+                            mode,
+                            "mrope_positions",
+                            live.mrope_positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:15",
+                        )
+                    if live.req_pool_indices is not None:
+                        check_values(
+                            mode,
+                            "req_pool_indices",
+                            live.req_pool_indices,
+                            0,
+                            config.request_pool_size,
+                            place="specs/sglang/slots.yaml:18",
+                        )
+                    if live.seq_lens is not None:
+                        check_values(
+                            mode,
+                            "seq_lens",
+                            live.seq_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:21",
+                        )
+                    if live.seq_lens_cpu is not None:
+                        check_values(
+                            mode,
+                            "seq_lens_cpu",
+                            live.seq_lens_cpu,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:24",
+                        )
+                    if live.extend_seq_lens is not None:
+                        check_values(
+                            mode,
+                            "extend_seq_lens",
+                            live.extend_seq_lens,
+                            0,
+                            2147483647,
+                            place="specs/sglang/slots.yaml:27",
+                        )
+                    if live.extend_prefix_lens is not None:
+                        check_values(
+                            mode,
+                            "extend_prefix_lens",
+                            live.extend_prefix_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:30",
+                        )
+                    if live.extend_start_loc is not None:
+                        check_values(
+                            mode,
+                            "extend_start_loc",
+                            live.extend_start_loc,
+                            0,
+                            2147483647,
+                            place="specs/sglang/slots.yaml:33",
+                        )
+                    if registry.encoder_lens is not None and live.encoder_lens is not None:
+                        check_values(
+                            mode,
+                            "encoder_lens",
+                            live.encoder_lens,
+                            0,
+                            present(config.max_source_positions),
+                            place="specs/sglang/slots.yaml:36",
+                        )
+                    if (
+                        registry.mamba_track_indices is not None
+                        and live.mamba_track_indices is not None
+                    ):
+                        check_values(
+                            mode,
+                            "mamba_track_indices",
+                            live.mamba_track_indices,
+                            0,
+                            present(config.mamba_cache_size),
+                            place="specs/sglang/slots.yaml:40",
+                        )
+                    if (
+                        registry.ngram_column_starts is not None
+                        and live.ngram_column_starts is not None
+                    ):
+                        check_values(
+                            mode,
+                            "ngram_column_starts",
+                            live.ngram_column_starts,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:46",
+                        )
+                    if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
+                        check_values(
+                            mode,
+                            "ngram_req_lens",
+                            live.ngram_req_lens,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:49",
+                        )
+        except UllageRuntimeError as refusal:
+            if config.require_mlp_sync:
+                self.ranks.refuse(refusal, 1, collective="mlp_sync_counts")
+            raise
+        padded_rows = eager_draft.pad_decode_in_coordinated_extend(config, self.ranks, rows)
+        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        return self.eager, offer
+
     # specs/sglang/modes/dflash_block.yaml:1
     def _select_dflash_block(
         self, live: LiveBatch, engine: DraftRunnersFacts
@@ -3954,7 +5636,7 @@ class DraftRunners:
     ]:
         """The runner of a batch in mode dflash_draft."""
         config = self.config
-        # specs/sglang/engine.yaml:121
+        # specs/sglang/engine.yaml:124
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -3962,7 +5644,7 @@ class DraftRunners:
                 "dflash_draft",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
             )
         )
         if config.adaptive:
@@ -3971,7 +5653,7 @@ class DraftRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:121",
+                place="specs/sglang/engine.yaml:124",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/dflash_draft.yaml:7
@@ -4671,7 +6353,257 @@ class DraftRunners:
         """The runner of a batch in mode idle_beside_extend."""
         config = self.config
         try:
-            rows = eager_draft.live_idle_beside_extend()
+            rows = prefill_graph_draft.live_idle_beside_extend()
+            if config.require_mlp_sync:
+                mode = live.mode.value
+                registry = self.eager.registry
+                # specs/sglang/slots.yaml:3
+                if live.input_ids is not None:
+                    check_source(
+                        mode,
+                        "input_ids",
+                        live.input_ids,
+                        shape=(rows.tokens,),
+                        into=registry.input_ids,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:3",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:6
+                if live.positions is not None or rows.tokens > 0:
+                    check_source(
+                        mode,
+                        "positions",
+                        live.positions,
+                        shape=(rows.tokens,),
+                        into=registry.positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:6",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:9
+                if live.out_cache_loc is not None:
+                    check_source(
+                        mode,
+                        "out_cache_loc",
+                        live.out_cache_loc,
+                        shape=(rows.tokens,),
+                        into=registry.out_cache_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:9",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                if self.debug.values:
+                    if live.input_ids is not None:
+                        check_values(
+                            mode,
+                            "input_ids",
+                            live.input_ids,
+                            0,
+                            config.vocab_size - 1,
+                            place="specs/sglang/slots.yaml:3",
+                        )
+                    if live.positions is not None:
+                        check_values(
+                            mode,
+                            "positions",
+                            live.positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:6",
+                        )
+                    if live.out_cache_loc is not None:
+                        check_values(
+                            mode,
+                            "out_cache_loc",
+                            live.out_cache_loc,
+                            1,
+                            present(config.max_total_tokens_draft) + config.page_size - 1,
+                            place="specs/sglang/slots.yaml:9",
+                        )
+        except UllageRuntimeError as refusal:
+            if config.require_mlp_sync:
+                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
+            raise
+        padded_rows = prefill_graph_draft.pad_idle_beside_extend(config, self.ranks, rows)
+        extents = Extents(rows, padded_rows)
+        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        # specs/sglang/runners/prefill_graph.yaml:1
+        if self.prefill_graph is not None and self.prefill_graph.can_run(live, extents, engine):
+            return self.prefill_graph, offer
+        return self.eager, offer
+
+    # specs/sglang/modes/idle_in_catch_up.yaml:1
+    def _select_idle_in_catch_up(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode idle_in_catch_up."""
+        config = self.config
+        try:
+            rows = multi_layer_graph_draft.live_idle_in_catch_up()
+            if config.require_mlp_sync:
+                mode = live.mode.value
+                registry = self.eager.registry
+                # specs/sglang/slots.yaml:3
+                if live.input_ids is not None:
+                    check_source(
+                        mode,
+                        "input_ids",
+                        live.input_ids,
+                        shape=(rows.tokens,),
+                        into=registry.input_ids,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:3",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:6
+                if live.positions is not None or rows.tokens > 0:
+                    check_source(
+                        mode,
+                        "positions",
+                        live.positions,
+                        shape=(rows.tokens,),
+                        into=registry.positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:6",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:9
+                if live.out_cache_loc is not None:
+                    check_source(
+                        mode,
+                        "out_cache_loc",
+                        live.out_cache_loc,
+                        shape=(rows.tokens,),
+                        into=registry.out_cache_loc,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:9",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:15
+                if live.mrope_positions is not None:
+                    check_source(
+                        mode,
+                        "mrope_positions",
+                        live.mrope_positions,
+                        shape=(3, rows.tokens),
+                        into=registry.mrope_positions,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:15",
+                        settled=False,
+                    )
+                # specs/sglang/slots.yaml:18
+                if live.req_pool_indices is not None or rows.requests > 0:
+                    check_source(
+                        mode,
+                        "req_pool_indices",
+                        live.req_pool_indices,
+                        shape=(rows.requests,),
+                        into=registry.req_pool_indices,
+                        regions=registry.regions,
+                        place="specs/sglang/slots.yaml:18",
+                        accepts=(torch.int32,),
+                        settled=False,
+                    )
+                if self.debug.values:
+                    if live.input_ids is not None:
+                        check_values(
+                            mode,
+                            "input_ids",
+                            live.input_ids,
+                            0,
+                            config.vocab_size - 1,
+                            place="specs/sglang/slots.yaml:3",
+                        )
+                    if live.positions is not None:
+                        check_values(
+                            mode,
+                            "positions",
+                            live.positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:6",
+                        )
+                    if live.out_cache_loc is not None:
+                        check_values(
+                            mode,
+                            "out_cache_loc",
+                            live.out_cache_loc,
+                            1,
+                            present(config.max_total_tokens_draft) + config.page_size - 1,
+                            place="specs/sglang/slots.yaml:9",
+                        )
+                    if live.mrope_positions is not None:
+                        check_values(
+                            mode,
+                            "mrope_positions",
+                            live.mrope_positions,
+                            0,
+                            config.context_length + 512,
+                            place="specs/sglang/slots.yaml:15",
+                        )
+                    if live.req_pool_indices is not None:
+                        check_values(
+                            mode,
+                            "req_pool_indices",
+                            live.req_pool_indices,
+                            0,
+                            config.request_pool_size,
+                            place="specs/sglang/slots.yaml:18",
+                        )
+        except UllageRuntimeError as refusal:
+            if config.require_mlp_sync:
+                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
+            raise
+        padded_rows = multi_layer_graph_draft.pad_idle_in_catch_up(config, self.ranks, rows)
+        extents = Extents(rows, padded_rows)
+        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        # specs/sglang/runners/multi_layer_graph.yaml:1
+        if self.multi_layer_graph is not None and self.multi_layer_graph.can_run(
+            live, extents, engine
+        ):
+            return self.multi_layer_graph, offer
+        # specs/sglang/runners/draft_extend_graph.yaml:1
+        if self.draft_extend_graph is not None and self.draft_extend_graph.can_run(
+            live, extents, engine
+        ):
+            return self.draft_extend_graph, offer
+        return self.eager, offer
+
+    # specs/sglang/modes/idle_in_coordinated_extend.yaml:1
+    def _select_idle_in_coordinated_extend(
+        self, live: LiveBatch, engine: DraftRunnersFacts
+    ) -> tuple[
+        DflashGraphDraftRunner
+        | DflashWorkerDraftRunner
+        | DraftExtendGraphDraftRunner
+        | DraftGraphDraftRunner
+        | EagerDraftRunner
+        | FrozenKvGraphDraftRunner
+        | MultiLayerGraphDraftRunner
+        | PrefillGraphDraftRunner,
+        Offer,
+    ]:
+        """The runner of a batch in mode idle_in_coordinated_extend."""
+        config = self.config
+        try:
+            rows = eager_draft.live_idle_in_coordinated_extend()
             if config.require_mlp_sync:
                 mode = live.mode.value
                 registry = self.eager.registry
@@ -5010,160 +6942,10 @@ class DraftRunners:
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
+                self.ranks.refuse(refusal, 1, collective="mlp_sync_counts")
             raise
-        padded_rows = eager_draft.pad_idle_beside_extend(config, self.ranks, rows)
+        padded_rows = eager_draft.pad_idle_in_coordinated_extend(config, self.ranks, rows)
         offer = Offer(live, padded_rows, config.require_mlp_sync)
-        return self.eager, offer
-
-    # specs/sglang/modes/idle_in_catch_up.yaml:1
-    def _select_idle_in_catch_up(
-        self, live: LiveBatch, engine: DraftRunnersFacts
-    ) -> tuple[
-        DflashGraphDraftRunner
-        | DflashWorkerDraftRunner
-        | DraftExtendGraphDraftRunner
-        | DraftGraphDraftRunner
-        | EagerDraftRunner
-        | FrozenKvGraphDraftRunner
-        | MultiLayerGraphDraftRunner
-        | PrefillGraphDraftRunner,
-        Offer,
-    ]:
-        """The runner of a batch in mode idle_in_catch_up."""
-        config = self.config
-        try:
-            rows = multi_layer_graph_draft.live_idle_in_catch_up()
-            if config.require_mlp_sync:
-                mode = live.mode.value
-                registry = self.eager.registry
-                # specs/sglang/slots.yaml:3
-                if live.input_ids is not None:
-                    check_source(
-                        mode,
-                        "input_ids",
-                        live.input_ids,
-                        shape=(rows.tokens,),
-                        into=registry.input_ids,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:3",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:6
-                if live.positions is not None or rows.tokens > 0:
-                    check_source(
-                        mode,
-                        "positions",
-                        live.positions,
-                        shape=(rows.tokens,),
-                        into=registry.positions,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:6",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:9
-                if live.out_cache_loc is not None:
-                    check_source(
-                        mode,
-                        "out_cache_loc",
-                        live.out_cache_loc,
-                        shape=(rows.tokens,),
-                        into=registry.out_cache_loc,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:9",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:15
-                if live.mrope_positions is not None:
-                    check_source(
-                        mode,
-                        "mrope_positions",
-                        live.mrope_positions,
-                        shape=(3, rows.tokens),
-                        into=registry.mrope_positions,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:15",
-                        settled=False,
-                    )
-                # specs/sglang/slots.yaml:18
-                if live.req_pool_indices is not None or rows.requests > 0:
-                    check_source(
-                        mode,
-                        "req_pool_indices",
-                        live.req_pool_indices,
-                        shape=(rows.requests,),
-                        into=registry.req_pool_indices,
-                        regions=registry.regions,
-                        place="specs/sglang/slots.yaml:18",
-                        accepts=(torch.int32,),
-                        settled=False,
-                    )
-                if self.debug.values:
-                    if live.input_ids is not None:
-                        check_values(
-                            mode,
-                            "input_ids",
-                            live.input_ids,
-                            0,
-                            config.vocab_size - 1,
-                            place="specs/sglang/slots.yaml:3",
-                        )
-                    if live.positions is not None:
-                        check_values(
-                            mode,
-                            "positions",
-                            live.positions,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:6",
-                        )
-                    if live.out_cache_loc is not None:
-                        check_values(
-                            mode,
-                            "out_cache_loc",
-                            live.out_cache_loc,
-                            1,
-                            present(config.max_total_tokens_draft) + config.page_size - 1,
-                            place="specs/sglang/slots.yaml:9",
-                        )
-                    if live.mrope_positions is not None:
-                        check_values(
-                            mode,
-                            "mrope_positions",
-                            live.mrope_positions,
-                            0,
-                            config.context_length + 512,
-                            place="specs/sglang/slots.yaml:15",
-                        )
-                    if live.req_pool_indices is not None:
-                        check_values(
-                            mode,
-                            "req_pool_indices",
-                            live.req_pool_indices,
-                            0,
-                            config.request_pool_size,
-                            place="specs/sglang/slots.yaml:18",
-                        )
-        except UllageRuntimeError as refusal:
-            if config.require_mlp_sync:
-                self.ranks.refuse(refusal, 3, collective="mlp_sync_rows")
-            raise
-        padded_rows = multi_layer_graph_draft.pad_idle_in_catch_up(config, self.ranks, rows)
-        extents = Extents(rows, padded_rows)
-        offer = Offer(live, padded_rows, config.require_mlp_sync)
-        # specs/sglang/runners/multi_layer_graph.yaml:1
-        if self.multi_layer_graph is not None and self.multi_layer_graph.can_run(
-            live, extents, engine
-        ):
-            return self.multi_layer_graph, offer
-        # specs/sglang/runners/draft_extend_graph.yaml:1
-        if self.draft_extend_graph is not None and self.draft_extend_graph.can_run(
-            live, extents, engine
-        ):
-            return self.draft_extend_graph, offer
         return self.eager, offer
 
     # specs/sglang/modes/idle_in_draft.yaml:1

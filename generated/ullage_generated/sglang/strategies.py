@@ -96,6 +96,7 @@ _KINDS: Final = (
         "enable_dp_lm_head",
         "deepep_v2_pads_alike",
         "idle_ranks_pad_alike",
+        "attention_takes_shares",
         "disable_attn_tp_gather",
         "elastic_world_expanded",
         "mori_receive_bound",
@@ -109,6 +110,7 @@ _KINDS: Final = (
         "enable_decode_graph",
         "disable_cuda_graph_padding",
         "enable_prefill_graph",
+        "prefill_graph_takes_sums",
         "disable_chunked_prefix_cache",
         "is_multimodal",
         "disable_radix_cache",
@@ -143,7 +145,7 @@ _BASES: Final[Mapping[str, str]] = {
 """What parameters that each worker has for itself are called for all of them."""
 
 _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] = (
-    # specs/sglang/engine.yaml:293
+    # specs/sglang/engine.yaml:299
     ("speculative_num_draft_tokens", lambda value: value("speculative_num_steps") + 1),
 )
 """Parameters that constraints determine, as functions of others."""
@@ -212,98 +214,102 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
         # specs/sglang/engine.yaml:94
         "idle_ranks_pad_alike": st.booleans(),
         # specs/sglang/engine.yaml:96
-        "custom_all_reduce_tokens": _integers(0, 1048576, span),
+        "attention_takes_shares": st.booleans(),
         # specs/sglang/engine.yaml:99
-        "disable_attn_tp_gather": st.booleans(),
-        # specs/sglang/engine.yaml:100
-        "elastic_world_expanded": st.booleans(),
+        "custom_all_reduce_tokens": _integers(0, 1048576, span),
         # specs/sglang/engine.yaml:102
-        "mori_receive_bound": st.booleans(),
+        "disable_attn_tp_gather": st.booleans(),
         # specs/sglang/engine.yaml:103
-        "attn_tp_rank": _integers(0, 1023, span),
-        # specs/sglang/engine.yaml:104
-        "latent_attention": st.booleans(),
+        "elastic_world_expanded": st.booleans(),
+        # specs/sglang/engine.yaml:105
+        "mori_receive_bound": st.booleans(),
         # specs/sglang/engine.yaml:106
+        "attn_tp_rank": _integers(0, 1023, span),
+        # specs/sglang/engine.yaml:107
+        "latent_attention": st.booleans(),
+        # specs/sglang/engine.yaml:109
         "enable_pdmux": st.booleans(),
-        # specs/sglang/engine.yaml:108
+        # specs/sglang/engine.yaml:111
         "enable_two_batch_overlap": st.booleans(),
-        # specs/sglang/engine.yaml:110
+        # specs/sglang/engine.yaml:113
         "hip": st.booleans(),
-        # specs/sglang/engine.yaml:112
+        # specs/sglang/engine.yaml:115
         "speculative_algorithm": st.sampled_from(
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram")
         ),
-        # specs/sglang/engine.yaml:115
-        "speculative_adaptive": st.booleans(),
         # specs/sglang/engine.yaml:118
-        "speculative_adaptive_candidates": _lists(1, 65, span),
+        "speculative_adaptive": st.booleans(),
         # specs/sglang/engine.yaml:121
+        "speculative_adaptive_candidates": _lists(1, 65, span),
+        # specs/sglang/engine.yaml:124
         "adaptive_draft_tokens": _integers(1, 65, span),
-        # specs/sglang/engine.yaml:125
+        # specs/sglang/engine.yaml:128
         "speculative_num_steps": _integers(0, 64, span),
-        # specs/sglang/engine.yaml:129
-        "speculative_eagle_topk": _integers(1, 64, span),
         # specs/sglang/engine.yaml:132
+        "speculative_eagle_topk": _integers(1, 64, span),
+        # specs/sglang/engine.yaml:135
         "speculative_num_draft_tokens": _integers(1, 512, span),
-        # specs/sglang/engine.yaml:136
+        # specs/sglang/engine.yaml:139
         "enable_multi_layer_eagle": st.booleans(),
-        # specs/sglang/engine.yaml:138
+        # specs/sglang/engine.yaml:141
         "dllm_block_size": _integers(0, 1024, span),
-        # specs/sglang/engine.yaml:142
-        "disaggregation_mode": st.sampled_from(("none", "prefill", "decode")),
         # specs/sglang/engine.yaml:145
-        "dllm_input_preparation": st.booleans(),
+        "disaggregation_mode": st.sampled_from(("none", "prefill", "decode")),
         # specs/sglang/engine.yaml:148
+        "dllm_input_preparation": st.booleans(),
+        # specs/sglang/engine.yaml:151
         "request_pool_size": _integers(1, 262144, span),
-        # specs/sglang/engine.yaml:152
+        # specs/sglang/engine.yaml:155
         "enable_decode_graph": st.booleans(),
-        # specs/sglang/engine.yaml:154
+        # specs/sglang/engine.yaml:157
         "disable_cuda_graph_padding": st.booleans(),
-        # specs/sglang/engine.yaml:156
-        "capture_max_requests": _integers(1, 65536, span),
         # specs/sglang/engine.yaml:159
+        "capture_max_requests": _integers(1, 65536, span),
+        # specs/sglang/engine.yaml:162
         "capture_requests": _lists(1, 65536, span),
-        # specs/sglang/engine.yaml:174
+        # specs/sglang/engine.yaml:177
         "enable_prefill_graph": st.booleans(),
-        # specs/sglang/engine.yaml:176
-        "prefill_graph_backend": st.sampled_from(("piecewise", "breakable", "full")),
         # specs/sglang/engine.yaml:179
-        "capture_max_tokens": _integers(1, 1048576, span),
+        "prefill_graph_backend": st.sampled_from(("piecewise", "breakable", "full")),
         # specs/sglang/engine.yaml:182
+        "prefill_graph_takes_sums": st.booleans(),
+        # specs/sglang/engine.yaml:185
+        "capture_max_tokens": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:188
         "capture_tokens": _lists(1, 1048576, span),
-        # specs/sglang/engine.yaml:192
+        # specs/sglang/engine.yaml:198
         "full_prefill_max_req": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:197
+        # specs/sglang/engine.yaml:203
         "disable_chunked_prefix_cache": st.booleans(),
-        # specs/sglang/engine.yaml:200
-        "full_prefill_prefix_chunk_tokens": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:204
-        "residual_streams": _integers(1, 16, span),
         # specs/sglang/engine.yaml:206
-        "is_multimodal": st.booleans(),
-        # specs/sglang/engine.yaml:207
-        "disable_radix_cache": st.booleans(),
-        # specs/sglang/engine.yaml:208
-        "draft_input_size": _integers(1, 1048576, span),
+        "full_prefill_prefix_chunk_tokens": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:210
+        "residual_streams": _integers(1, 16, span),
         # specs/sglang/engine.yaml:212
-        "mamba_conv_length": _integers(0, 64, span),
-        # specs/sglang/engine.yaml:215
-        "draft_hidden_size": _integers(1, 1048576, span),
+        "is_multimodal": st.booleans(),
+        # specs/sglang/engine.yaml:213
+        "disable_radix_cache": st.booleans(),
+        # specs/sglang/engine.yaml:214
+        "draft_input_size": _integers(1, 1048576, span),
         # specs/sglang/engine.yaml:218
+        "mamba_conv_length": _integers(0, 64, span),
+        # specs/sglang/engine.yaml:221
+        "draft_hidden_size": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:224
         "draft_is_eagle3": st.booleans(),
-        # specs/sglang/engine.yaml:220
-        "draft_index_topk": _integers(0, 65536, span),
-        # specs/sglang/engine.yaml:223
-        "draft_vocab_size": _integers(2, 16777216, span),
         # specs/sglang/engine.yaml:226
+        "draft_index_topk": _integers(0, 65536, span),
+        # specs/sglang/engine.yaml:229
+        "draft_vocab_size": _integers(2, 16777216, span),
+        # specs/sglang/engine.yaml:232
         "speculative_use_rejection_sampling": st.booleans(),
-        # specs/sglang/engine.yaml:228
+        # specs/sglang/engine.yaml:234
         "enable_deterministic_inference": st.booleans(),
-        # specs/sglang/engine.yaml:230
+        # specs/sglang/engine.yaml:236
         "enable_lora": st.booleans(),
-        # specs/sglang/engine.yaml:231
+        # specs/sglang/engine.yaml:237
         "kv_canary": st.booleans(),
-        # specs/sglang/engine.yaml:233
+        # specs/sglang/engine.yaml:239
         "attention_backend": st.sampled_from(
             (
                 "other",
@@ -317,43 +323,43 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
                 "dsa",
             )
         ),
-        # specs/sglang/engine.yaml:237
+        # specs/sglang/engine.yaml:243
         "request_table_extra": _integers(0, 1048576, span),
-        # specs/sglang/engine.yaml:241
-        "sliding_window": _integers(0, 16777216, span),
-        # specs/sglang/engine.yaml:244
-        "attention_heads": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:245
-        "value_head_size": _integers(1, 4096, span),
-        # specs/sglang/engine.yaml:246
-        "key_heads": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:247
-        "multiprocessors": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:248
-        "flashinfer_workspace_bytes": _integers(1, 17179869184, span),
+        "sliding_window": _integers(0, 16777216, span),
+        # specs/sglang/engine.yaml:250
+        "attention_heads": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:251
-        "triton_kv_splits": _integers(1, 256, span),
+        "value_head_size": _integers(1, 4096, span),
+        # specs/sglang/engine.yaml:252
+        "key_heads": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:253
+        "multiprocessors": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:254
-        "mla_latent_size": _integers(1, 4096, span),
+        "flashinfer_workspace_bytes": _integers(1, 17179869184, span),
         # specs/sglang/engine.yaml:257
-        "mla_output_size": _integers(1, 4096, span),
+        "triton_kv_splits": _integers(1, 256, span),
         # specs/sglang/engine.yaml:260
+        "mla_latent_size": _integers(1, 4096, span),
+        # specs/sglang/engine.yaml:263
+        "mla_output_size": _integers(1, 4096, span),
+        # specs/sglang/engine.yaml:266
         "dsa_pages": st.booleans(),
-        # specs/sglang/engine.yaml:262
+        # specs/sglang/engine.yaml:268
         "dsa_index_topk": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:265
+        # specs/sglang/engine.yaml:271
         "encoder_only_layers": st.booleans(),
-        # specs/sglang/engine.yaml:267
+        # specs/sglang/engine.yaml:273
         "hybrid_linear": st.booleans(),
-        # specs/sglang/engine.yaml:270
+        # specs/sglang/engine.yaml:276
         "is_encoder_decoder": st.booleans(),
-        # specs/sglang/engine.yaml:272
+        # specs/sglang/engine.yaml:278
         "max_source_positions": _integers(0, 1048576, span),
-        # specs/sglang/engine.yaml:275
+        # specs/sglang/engine.yaml:281
         "mamba_extra_buffer": st.booleans(),
-        # specs/sglang/engine.yaml:277
+        # specs/sglang/engine.yaml:283
         "mamba_cache_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:280
+        # specs/sglang/engine.yaml:286
         "ngram_embedding": st.booleans(),
     }
 
@@ -1943,13 +1949,16 @@ def eager_target_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBa
         raise unknown_mode(mode, "eager", served, place="specs/sglang/runners/eager.yaml:1")
     strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
         Mode.ADAPTIVE_VERIFY: _eager_target_adaptive_verify,
+        Mode.COORDINATED_EXTEND: _eager_target_coordinated_extend,
         Mode.DECODE: _eager_target_decode,
         Mode.DECODE_BESIDE_EXTEND: _eager_target_decode_beside_extend,
+        Mode.DECODE_IN_COORDINATED_EXTEND: _eager_target_decode_in_coordinated_extend,
         Mode.DLLM_EXTEND: _eager_target_dllm_extend,
         Mode.EXTEND: _eager_target_extend,
         Mode.EXTEND_IN_TWO: _eager_target_extend_in_two,
         Mode.IDLE: _eager_target_idle,
         Mode.IDLE_BESIDE_EXTEND: _eager_target_idle_beside_extend,
+        Mode.IDLE_IN_COORDINATED_EXTEND: _eager_target_idle_in_coordinated_extend,
         Mode.MIXED: _eager_target_mixed,
         Mode.SPLIT_PREFILL: _eager_target_split_prefill,
         Mode.TARGET_VERIFY: _eager_target_target_verify,
@@ -1999,6 +2008,86 @@ def _eager_target_adaptive_verify(draw: st.DrawFn, config: Config) -> LiveBatch:
         ),
         seq_lens_cpu=draw(
             st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int64, torch.int32),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+    )
+
+
+# specs/sglang/modes/coordinated_extend.yaml:1
+@st.composite
+def _eager_target_coordinated_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/coordinated_extend.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    # specs/sglang/modes/coordinated_extend.yaml:8
+    tokens = draw(_extents(1, config.prefill_limit_target))
+    if not (requests <= tokens):
+        requests = 1
+        tokens = config.prefill_limit_target
+    rows = eager_target.live_coordinated_extend(config, requests, tokens)
+    return LiveBatch(
+        mode=Mode.COORDINATED_EXTEND,
+        batch_size=requests,
+        input_ids=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)),
+        extend_prefix_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         ),
         encoder_lens=draw(
             _tensors(
@@ -2109,6 +2198,82 @@ def _eager_target_decode_beside_extend(draw: st.DrawFn, config: Config) -> LiveB
     rows = eager_target.live_decode_beside_extend(config, requests)
     return LiveBatch(
         mode=Mode.DECODE_BESIDE_EXTEND,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)),
+        extend_prefix_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int64, torch.int32),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+    )
+
+
+# specs/sglang/modes/decode_in_coordinated_extend.yaml:1
+@st.composite
+def _eager_target_decode_in_coordinated_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/decode_in_coordinated_extend.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = eager_target.live_decode_in_coordinated_extend(config, requests)
+    return LiveBatch(
+        mode=Mode.DECODE_IN_COORDINATED_EXTEND,
         batch_size=requests,
         input_ids=draw(
             st.none()
@@ -2571,6 +2736,88 @@ def _eager_target_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBat
     )
 
 
+# specs/sglang/modes/idle_in_coordinated_extend.yaml:1
+@st.composite
+def _eager_target_idle_in_coordinated_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+    rows = eager_target.live_idle_in_coordinated_extend()
+    return LiveBatch(
+        mode=Mode.IDLE_IN_COORDINATED_EXTEND,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        extend_seq_lens=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        ),
+        extend_prefix_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        ),
+        encoder_lens=draw(
+            st.none()
+            | _tensors(
+                (rows.requests,),
+                (torch.int64, torch.int32),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
+        ngram_column_starts=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+    )
+
+
 # specs/sglang/modes/mixed.yaml:1
 @st.composite
 def _eager_target_mixed(draw: st.DrawFn, config: Config) -> LiveBatch:
@@ -2816,6 +3063,8 @@ def eager_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBat
         raise unknown_mode(mode, "eager", served, place="specs/sglang/runners/eager.yaml:1")
     strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
         Mode.ADAPTIVE_DRAFT_EXTEND: _eager_draft_adaptive_draft_extend,
+        Mode.COORDINATED_EXTEND: _eager_draft_coordinated_extend,
+        Mode.DECODE_IN_COORDINATED_EXTEND: _eager_draft_decode_in_coordinated_extend,
         Mode.DFLASH_DRAFT: _eager_draft_dflash_draft,
         Mode.DRAFT_EXTEND: _eager_draft_draft_extend,
         Mode.EAGLE_DRAFT: _eager_draft_eagle_draft,
@@ -2823,6 +3072,7 @@ def eager_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy[LiveBat
         Mode.FROZEN_KV_DRAFT: _eager_draft_frozen_kv_draft,
         Mode.IDLE_BESIDE_EXTEND: _eager_draft_idle_beside_extend,
         Mode.IDLE_IN_CATCH_UP: _eager_draft_idle_in_catch_up,
+        Mode.IDLE_IN_COORDINATED_EXTEND: _eager_draft_idle_in_coordinated_extend,
         Mode.IDLE_IN_DRAFT: _eager_draft_idle_in_draft,
         Mode.IDLE_IN_FROZEN_DRAFT: _eager_draft_idle_in_frozen_draft,
     }
@@ -2843,6 +3093,162 @@ def _eager_draft_adaptive_draft_extend(draw: st.DrawFn, config: Config) -> LiveB
     return LiveBatch(
         mode=Mode.ADAPTIVE_DRAFT_EXTEND,
         adaptive_draft_tokens=adaptive_draft_tokens,
+        batch_size=requests,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)),
+        extend_prefix_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int64, torch.int32),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+    )
+
+
+# specs/sglang/modes/coordinated_extend.yaml:1
+@st.composite
+def _eager_draft_coordinated_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/coordinated_extend.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    # specs/sglang/modes/coordinated_extend.yaml:8
+    tokens = draw(_extents(1, present(config.prefill_limit_draft)))
+    if not (requests <= tokens):
+        requests = 1
+        tokens = present(config.prefill_limit_draft)
+    rows = eager_draft.live_coordinated_extend(config, requests, tokens)
+    return LiveBatch(
+        mode=Mode.COORDINATED_EXTEND,
+        batch_size=requests,
+        input_ids=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)),
+        extend_prefix_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        ),
+        encoder_lens=draw(
+            _tensors(
+                (rows.requests,),
+                (torch.int64, torch.int32),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
+        ngram_column_starts=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+    )
+
+
+# specs/sglang/modes/decode_in_coordinated_extend.yaml:1
+@st.composite
+def _eager_draft_decode_in_coordinated_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+    # specs/sglang/modes/decode_in_coordinated_extend.yaml:7
+    requests = draw(_extents(1, config.max_running_requests))
+    rows = eager_draft.live_decode_in_coordinated_extend(config, requests)
+    return LiveBatch(
+        mode=Mode.DECODE_IN_COORDINATED_EXTEND,
         batch_size=requests,
         input_ids=draw(
             st.none()
@@ -3399,6 +3805,88 @@ def _eager_draft_idle_in_catch_up(draw: st.DrawFn, config: Config) -> LiveBatch:
         ),
         seq_lens_cpu=draw(
             st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        encoder_lens=draw(
+            st.none()
+            | _tensors(
+                (rows.requests,),
+                (torch.int64, torch.int32),
+                0,
+                present(config.max_source_positions),
+            )
+        )
+        if config.is_encoder_decoder
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        )
+        if config.tracks_mamba
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba
+        else None,
+        ngram_column_starts=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+        ngram_req_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.ngram_embedding
+        else None,
+    )
+
+
+# specs/sglang/modes/idle_in_coordinated_extend.yaml:1
+@st.composite
+def _eager_draft_idle_in_coordinated_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+    rows = eager_draft.live_idle_in_coordinated_extend()
+    return LiveBatch(
+        mode=Mode.IDLE_IN_COORDINATED_EXTEND,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        ),
+        req_pool_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        ),
+        seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        ),
+        extend_seq_lens=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
+        ),
+        extend_prefix_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        ),
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         ),
         encoder_lens=draw(
             st.none()
@@ -4085,6 +4573,7 @@ def prefill_graph_target_batches(config: Config, mode: Mode) -> st.SearchStrateg
         Mode.CAPTURE_PREFILL: _prefill_graph_target_capture_prefill,
         Mode.DECODE_BESIDE_EXTEND: _prefill_graph_target_decode_beside_extend,
         Mode.EXTEND: _prefill_graph_target_extend,
+        Mode.IDLE_BESIDE_EXTEND: _prefill_graph_target_idle_beside_extend,
         Mode.MIXED: _prefill_graph_target_mixed,
     }
     return strategies[mode](config)
@@ -4393,6 +4882,107 @@ def _prefill_graph_target_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
     )
 
 
+# specs/sglang/modes/idle_beside_extend.yaml:1
+@st.composite
+def _prefill_graph_target_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+    rows = prefill_graph_target.live_idle_beside_extend()
+    return LiveBatch(
+        mode=Mode.IDLE_BESIDE_EXTEND,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                config.max_total_tokens_target + config.page_size - 1,
+            )
+        ),
+        pipeline_hidden_states=draw(
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                (torch.float32,),
+                0,
+                1,
+            )
+        )
+        if config.pp_size > 1
+        else None,
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
+        )
+        if config.pp_size > 1
+        else None,
+        seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        extend_seq_lens=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647)
+        )
+        if config.has_static_requests
+        else None,
+        extend_prefix_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647)
+        )
+        if config.has_static_requests
+        else None,
+        req_pool_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        )
+        if config.has_static_requests
+        else None,
+        orig_seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        )
+        if config.whole_prefill_graph
+        else None,
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        )
+        if config.enable_prefill_graph and config.is_multimodal
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        )
+        if config.tracks_mamba_prefixes
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba_prefixes
+        else None,
+        mamba_track_seqlens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.tracks_mamba_prefixes
+        else None,
+    )
+
+
 # specs/sglang/modes/mixed.yaml:1
 @st.composite
 def _prefill_graph_target_mixed(draw: st.DrawFn, config: Config) -> LiveBatch:
@@ -4524,6 +5114,7 @@ def prefill_graph_draft_batches(config: Config, mode: Mode) -> st.SearchStrategy
     strategies: Mapping[Mode, Callable[[Config], st.SearchStrategy[LiveBatch]]] = {
         Mode.CAPTURE_PREFILL: _prefill_graph_draft_capture_prefill,
         Mode.EXTEND: _prefill_graph_draft_extend,
+        Mode.IDLE_BESIDE_EXTEND: _prefill_graph_draft_idle_beside_extend,
     }
     return strategies[mode](config)
 
@@ -4702,6 +5293,113 @@ def _prefill_graph_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
         else None,
         req_pool_indices=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
+        )
+        if config.has_static_requests
+        else None,
+        orig_seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        )
+        if config.whole_prefill_graph
+        else None,
+        mrope_positions=draw(
+            st.none() | _tensors((3, rows.tokens), (torch.int64,), 0, config.context_length + 512)
+        )
+        if config.enable_prefill_graph and config.is_multimodal
+        else None,
+        mamba_track_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64,), 0, present(config.mamba_cache_size))
+        )
+        if config.tracks_mamba_prefixes
+        else None,
+        mamba_track_mask=draw(st.none() | _tensors((rows.requests,), (torch.bool,), 0, 1))
+        if config.tracks_mamba_prefixes
+        else None,
+        mamba_track_seqlens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int32, torch.int64), 0, config.context_length + 512)
+        )
+        if config.tracks_mamba_prefixes
+        else None,
+        hidden_states=draw(
+            st.none()
+            | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
+        )
+        if config.has_static_requests
+        else None,
+    )
+
+
+# specs/sglang/modes/idle_beside_extend.yaml:1
+@st.composite
+def _prefill_graph_draft_idle_beside_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
+    rows = prefill_graph_draft.live_idle_beside_extend()
+    return LiveBatch(
+        mode=Mode.IDLE_BESIDE_EXTEND,
+        input_ids=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.vocab_size - 1)
+        ),
+        positions=draw(
+            st.none()
+            | _tensors((rows.tokens,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        ),
+        out_cache_loc=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens,),
+                (torch.int64, torch.int32),
+                1,
+                present(config.max_total_tokens_draft) + config.page_size - 1,
+            )
+        ),
+        pipeline_hidden_states=draw(
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.hidden_size * config.residual_streams),
+                (torch.float32,),
+                0,
+                1,
+            )
+        )
+        if config.pp_size > 1
+        else None,
+        pipeline_residual=draw(
+            st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
+        )
+        if config.pp_size > 1
+        else None,
+        seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        extend_seq_lens=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647)
+        )
+        if config.has_static_requests
+        else None,
+        extend_prefix_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_static_requests
+        else None,
+        extend_start_loc=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64, torch.int32), 0, 2147483647)
+        )
+        if config.has_static_requests
+        else None,
+        req_pool_indices=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         )
         if config.has_static_requests
         else None,

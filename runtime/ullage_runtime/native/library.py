@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
@@ -65,35 +66,59 @@ class Library(Protocol):
     """What a library exports."""
 
     def __call__(
-        self, interface: int, tensor_class: int, device: int, *addresses: int
+        self,
+        interface: int,
+        tensor_class: int,
+        device: int,
+        is_lasting: Callable[[int], bool],
+        *addresses: int,
     ) -> TakeRecipe:
-        """Make the kernel ready; torch's exchange interface and class are given by addresses."""
+        """Make the kernel ready; torch's exchange interface and class are given by addresses.
+
+        `is_lasting`: whether a stream, by its handle, lives as long as the process; it is asked
+        while that stream is torch's current one.
+        """
         ...
 
 
 class Open:
     """Makes a kernel ready on one device."""
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: Library, is_lasting: Callable[[int, int], bool]) -> None:
+        """`is_lasting`: of a device and a stream, see `Library`."""
         self._library = library
+        self._is_lasting = is_lasting
 
     def __call__(self, device: int, *addresses: int) -> TakeRecipe:
         """`addresses`: of each arena the first one, and the first behind it.
 
         LaunchError if the device refuses the kernel.
         """
-        take = self._library(_exchange_interface(), id(torch.Tensor), device, *addresses)
+        is_lasting = partial(self._is_lasting, device)
+        interface = _exchange_interface()
+        take = self._library(interface, id(torch.Tensor), device, is_lasting, *addresses)
         take.release_gil = False  # it looks at Python objects
         return take
 
 
+def is_lasting_stream(device: int, stream: int) -> bool:
+    """Whether torch's current stream of a device is torch's own, which is never destroyed.
+
+    `stream`: its handle. Streams that others made may be destroyed at any time after a load.
+    """
+    if stream == 0:
+        return True  # the default one
+    number = torch.cuda.current_stream(device).stream_id
+    return number % 2 == 1  # others' are numbered by their handles, which are even
+
+
 @cache
-def opened(library: Path) -> Open:
+def opened(library: Path, is_lasting: Callable[[int, int], bool] = is_lasting_stream) -> Open:
     """A library, loaded. RuntimeError if it cannot be, BuildError if torch is too old for it."""
     tvm_ffi = import_module("tvm_ffi")  # which type checkers of generated code need not find
     tvm_ffi.register_error("LaunchError", LaunchError)
     _exchange_interface()
-    return Open(cast(Library, tvm_ffi.load_module(str(library))["open"]))
+    return Open(cast(Library, tvm_ffi.load_module(str(library))["open"]), is_lasting)
 
 
 @cache

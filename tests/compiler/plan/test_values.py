@@ -142,6 +142,7 @@ FORMULAS = [
     "a if b > 2 else c",
     "max(xs) + a",
     "max([x for x in xs if x > a])",
+    "max([align_up(x, b) - c for x in xs])",
 ]
 
 
@@ -193,6 +194,7 @@ def test_an_interval_holds_every_value(formula: str, a: int, b: int, c: int, xs:
         ("min(a, c - b)", (-12, 8)),
         ("max(a, b, c)", (1, 12)),
         ("c % b", (0, 4)),
+        ("max([align_up(x, b) - c for x in xs])", (-7, 41)),
         ("unknown", (None, None)),
     ],
 )

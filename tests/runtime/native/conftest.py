@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from support.load_libraries import Kernel, needs_host_compiler
+from support.load_libraries import EmulatedDevice, Kernel, needs_host_compiler
+from ullage_runtime.native.library import TakeRecipe
 
 HOST = pytest.param(Kernel.on_host, id="cpu", marks=needs_host_compiler)
 EMULATED = pytest.param(Kernel.emulated, id="emulated", marks=needs_host_compiler)
@@ -23,3 +24,19 @@ def kernel(request: pytest.FixtureRequest) -> Kernel:
     """The same, and the kernel of a device where there is none."""
     made: Kernel = request.param()
     return made
+
+
+@pytest.fixture(scope="session")
+def device() -> EmulatedDevice:
+    return EmulatedDevice()
+
+
+@pytest.fixture(scope="session")
+def emulated() -> Kernel:
+    return Kernel.emulated()
+
+
+@pytest.fixture
+def take(emulated: Kernel) -> TakeRecipe:
+    """Of a runner whose ring is its own."""
+    return emulated.open(0)

@@ -6,66 +6,21 @@ library of a CPU packs and reads in the same way, and needs to wait for nothing.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Sequence
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import Tensor
 
 from support.load_libraries import EmulatedDevice, Kernel, needs_host_compiler
 from support.slot_loads import Case, Loaded, cases
+from support.staged import Staged
 from ullage_runtime.native.library import LaunchError, TakeRecipe
 from ullage_runtime.native.library_slots import LibrarySlots, staged_positions
 from ullage_runtime.writers import PreparedLoad, ShapedLoad, WrittenSlot
 
 pytestmark = [pytest.mark.slow, needs_host_compiler]
-
-CAPACITY = 40
-DEPTH = 3
-"""Blocks of a ring: see staging.cuh."""
-
-SMALLEST = 1 << 16
-"""Bytes of the smallest block."""
-
-
-@pytest.fixture(scope="module")
-def device() -> EmulatedDevice:
-    return EmulatedDevice()
-
-
-@pytest.fixture(scope="module")
-def emulated() -> Kernel:
-    return Kernel.emulated()
-
-
-@pytest.fixture
-def take(emulated: Kernel) -> TakeRecipe:
-    """Of a runner whose blocks are its own."""
-    return emulated.open(0)
-
-
-class Staged:
-    """A slot of its own whose batches lie on the host; its tail is filled with 1."""
-
-    def __init__(self, take: TakeRecipe, *, live: int = 3, padded: int = 4) -> None:
-        self.live = live
-        self.slot = torch.zeros(max(CAPACITY, padded), dtype=torch.int64)
-        slots = [WrittenSlot(self.slot, 0, 0, "field", 1)]
-        self.first = self.batch(0)
-        shaped = ShapedLoad(slots, [((live,), (padded,))], [(self.slot[:padded],)], ())
-        found = LibrarySlots(take, slots, [self.first], {0}).prepare(shaped, [self.first])
-        assert found is not None
-        self.load: PreparedLoad = found
-
-    def batch(self, seed: int) -> Tensor:
-        return torch.arange(self.live) + 100 * seed
-
-    @property
-    def rows(self) -> Tensor:
-        return self.slot[: self.live]
 
 
 def written(loaded: Loaded, take: TakeRecipe, staged: Sequence[int]) -> PreparedLoad:
@@ -91,7 +46,7 @@ def test_what_is_staged_is_loaded_as_it_would_be_without(
     staged = data.draw(st.sets(st.sampled_from(numbers)) if numbers else st.just(set()))
     addresses = [address for each in actual.regions.addresses for address in each]
     load = written(actual, kernel.open(0, *addresses), sorted(staged))
-    for _ in range(2 * DEPTH):
+    for _ in range(6):
         assert load(actual.sources)
         expected.load_by_torch()
         assert torch.equal(actual.arena.storage, expected.arena.storage)
@@ -107,92 +62,6 @@ def test_sources_of_any_layout_are_packed(emulated: Kernel, layout: str) -> None
     assert written(actual, emulated.open(0), [0, 1])(actual.sources)
     expected.load_by_torch()
     assert torch.equal(actual.arena.storage, expected.arena.storage)
-
-
-def test_batches_in_flight_lie_in_blocks_of_their_own(
-    device: EmulatedDevice, take: TakeRecipe
-) -> None:
-    """The device is far behind: each slot gets its own batch all the same."""
-    every = [Staged(take) for _ in range(4 * DEPTH)]
-    with device.held_up():
-        for seed, each in enumerate(every):
-            source = each.batch(seed)
-            assert each.load([source])
-            source.fill_(-1)  # it may be written again at once
-    for seed, each in enumerate(every):
-        assert torch.equal(each.rows, each.batch(seed))
-
-
-def test_a_block_is_packed_again_only_after_the_device_has_read_it(
-    device: EmulatedDevice, take: TakeRecipe
-) -> None:
-    staged, waited = Staged(take), device.waited
-    with device.held_up():
-        for seed in range(DEPTH):
-            assert staged.load([staged.batch(seed)])
-        assert device.waited == waited
-        assert torch.equal(staged.rows, torch.zeros_like(staged.rows))
-        assert staged.load([staged.batch(DEPTH)])
-        assert device.waited == waited + 1
-        assert torch.equal(staged.rows, staged.batch(0))
-    assert torch.equal(staged.rows, staged.batch(DEPTH))
-
-
-def test_other_threads_go_on_while_a_load_waits_for_the_device(
-    device: EmulatedDevice, take: TakeRecipe
-) -> None:
-    staged, before = Staged(take), device.waited_with_lock
-    with device.held_up():
-        for seed in range(2 * DEPTH):
-            assert staged.load([staged.batch(seed)])
-    assert device.waited_with_lock == before
-
-
-def test_a_load_is_one_launch_and_one_event(device: EmulatedDevice, take: TakeRecipe) -> None:
-    staged = Staged(take)
-    launched, recorded = device.launched, device.recorded
-    assert staged.load([staged.batch(1)])
-    assert (device.launched, device.recorded) == (launched + 1, recorded + 1)
-
-
-def test_shapes_share_their_blocks(device: EmulatedDevice, take: TakeRecipe) -> None:
-    blocks, events = device.blocks, device.events
-    every = [Staged(take, live=live, padded=live + 1) for live in range(1, 9)]
-    assert device.blocks == blocks + DEPTH
-    assert device.events == events + DEPTH
-    for seed, each in enumerate(every):
-        assert each.load([each.batch(seed)])
-        assert torch.equal(each.rows, each.batch(seed))
-
-
-def test_a_load_that_was_prepared_goes_on_where_a_larger_batch_made_larger_blocks(
-    device: EmulatedDevice, take: TakeRecipe
-) -> None:
-    blocks, rows = device.blocks, SMALLEST // 8
-    small = Staged(take)
-    fitting = Staged(take, live=rows, padded=rows)
-    assert device.blocks == blocks + DEPTH
-    large = Staged(take, live=rows + 1, padded=rows + 1)
-    assert device.blocks == blocks + 2 * DEPTH
-    for each in (large, small, fitting, large, small):
-        assert each.load([each.batch(5)])
-        assert torch.equal(each.rows, each.batch(5))
-
-
-def test_blocks_are_given_back_once_the_device_has_read_them(
-    device: EmulatedDevice, emulated: Kernel
-) -> None:
-    gc.collect()
-    before = device.blocks, device.events
-    staged = Staged(emulated.open(0))
-    slot, batch = staged.slot, staged.batch(7)
-    with device.held_up():
-        assert staged.load([batch])
-        assert (device.blocks, device.events) != before
-        del staged
-        gc.collect()
-        assert torch.equal(slot[:3], batch)
-        assert (device.blocks, device.events) == before
 
 
 def test_other_types_and_shapes_are_refused_and_nothing_is_written(take: TakeRecipe) -> None:
@@ -212,34 +81,6 @@ def test_a_capture_is_no_time_to_load_from_the_host(
     with device.capturing(), pytest.raises(LaunchError, match="while a graph is captured: load"):
         staged.load([staged.batch(1)])
     assert torch.equal(staged.slot, torch.zeros_like(staged.slot))
-    assert staged.load([staged.batch(1)])
-
-
-def test_a_block_is_guarded_even_where_the_launch_fails(
-    device: EmulatedDevice, take: TakeRecipe
-) -> None:
-    staged, recorded = Staged(take), device.recorded
-    with (
-        device.failing(launches=True),
-        pytest.raises(LaunchError, match="CUDA: unspecified launch failure"),
-    ):
-        staged.load([staged.batch(1)])
-    assert device.recorded == recorded + 1
-    assert staged.load([staged.batch(2)])
-    assert torch.equal(staged.rows, staged.batch(2))
-
-
-def test_memory_that_cannot_be_had_is_an_error_and_asked_for_again(
-    device: EmulatedDevice, take: TakeRecipe
-) -> None:
-    blocks, events = device.blocks, device.events
-    with (
-        device.failing(allocations=True),
-        pytest.raises(LaunchError, match="CUDA: out of memory"),
-    ):
-        Staged(take)
-    assert (device.blocks, device.events) == (blocks, events)
-    staged = Staged(take)
     assert staged.load([staged.batch(1)])
 
 

@@ -28,7 +28,13 @@ inline cudaStream_t current_stream(const DLPackExchangeAPI& interface, int devic
 #else
 constexpr DLDeviceType kDevice = kDLCPU;
 
+#ifdef ULLAGE_EMULATED
+inline cudaStream_t current_stream(const DLPackExchangeAPI&, int) {
+  return emulated::device().current_stream;
+}
+#else
 inline void* current_stream(const DLPackExchangeAPI&, int) { return nullptr; }
+#endif
 #endif
 
 #ifdef ULLAGE_HAS_RUNTIME

@@ -28,6 +28,7 @@ class Numbers {
   explicit Numbers(ffi::PackedArgs arguments) : arguments_(arguments) {}
 
   std::int64_t next() { return arguments_[position_++].cast<std::int64_t>(); }
+  ffi::Function next_function() { return arguments_[position_++].cast<ffi::Function>(); }
   void* next_object() { return reinterpret_cast<void*>(next()); }
   bool has_more() const { return position_ < arguments_.size(); }
 
@@ -136,8 +137,15 @@ ffi::Function recipe_of(const ffi::PackedArgs& arguments,
   });
 }
 
-// Torch's interface and its class of tensors, the device, then the first address of each arena
-// and the first behind it.
+// Asks Python about a stream.
+inline std::function<bool(Stream)> asking(const ffi::Function& function) {
+  return [function](Stream stream) {
+    return function(reinterpret_cast<std::intptr_t>(stream)).cast<bool>();
+  };
+}
+
+// Torch's interface and its class of tensors, the device, what says of a stream whether it lives as
+// long as the process, then the first address of each arena and the first behind it.
 template <class Table>
 ffi::Function opened(const ffi::PackedArgs& arguments) {
   auto opened = std::make_shared<Opened>();
@@ -145,7 +153,7 @@ ffi::Function opened(const ffi::PackedArgs& arguments) {
   opened->reading.interface = static_cast<const DLPackExchangeAPI*>(numbers.next_object());
   opened->reading.tensor_class = numbers.next_object();
   opened->place.device = static_cast<int>(numbers.next());
-  opened->stage = std::make_unique<Stage>(opened->place.device);
+  opened->stage = std::make_unique<Stage>(opened->place.device, asking(numbers.next_function()));
   while (numbers.has_more()) {
     const auto low = static_cast<std::uintptr_t>(numbers.next());
     opened->place.arenas.push_back({low, static_cast<std::uintptr_t>(numbers.next())});

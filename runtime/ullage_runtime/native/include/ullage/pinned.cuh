@@ -36,11 +36,16 @@ class Event {
 
   void record(Stream stream) { require(cudaEventRecord(event_, stream)); }
 
+  // Of a thread that asks beside captures.
+  bool is_reached() const {
+    const cudaError_t state = cudaEventQuery(event_);
+    if (state != cudaErrorNotReady) return require(state), true;
+    cudaGetLastError();  // or the next to ask would take this for an error
+    return false;
+  }
+
   void wait() const {
     const BesideCaptures relaxed;
-    const cudaError_t state = cudaEventQuery(event_);
-    if (state != cudaErrorNotReady) return require(state);
-    cudaGetLastError();  // or the next to ask would take this for an error
     const WithoutLock others;
     require(cudaEventSynchronize(event_));
   }
@@ -80,6 +85,7 @@ class BesideCaptures {
 class Event {
  public:
   void record(Stream) {}
+  bool is_reached() const { return true; }
   void wait() const {}
   void wait_at_the_end() const {}
 };

@@ -108,7 +108,9 @@ class Plan {
 
   // Where sources on the host wait: to be called once all slots are added.
   void wait_in(Stage& stage) {
-    if (!packings_.empty()) ring_ = &stage.ring(packings_.back().next_offset());
+    if (packings_.empty()) return;
+    staged_bytes_ = (packings_.back().next_offset() + kLineBytes - 1) / kLineBytes * kLineBytes;
+    ring_ = &stage.ring(staged_bytes_);
   }
 
   // How many sources a call brings.
@@ -119,14 +121,14 @@ class Plan {
   // an arena elsewhere than where it belongs. std::runtime_error while a graph is captured, if
   // some are on the host.
   template <class Describe, class FindStream>
-  bool load(const Describe& describe, const FindStream& stream) const {
+  bool load(const Describe& describe, const FindStream& find) const {
     constexpr int kOnStack = 128;
     if (steps_.size() <= kOnStack) {
       const char* from[kOnStack];
-      return load_from(from, describe, stream);
+      return load_from(from, describe, find);
     }
     std::vector<const char*> from(steps_.size());
-    return load_from(from.data(), describe, stream);
+    return load_from(from.data(), describe, find);
   }
 
  private:
@@ -155,32 +157,25 @@ class Plan {
 
   // The same where some are on the host.
   void run_staged(const char** from, Stream stream) const {
-    Block& block = ring_->turn();
+    const Block block = ring_->turn(staged_bytes_, stream);
     for (const Packing& each : packings_) {
-      each.pack(block.memory.host(), from[each.step]);
-      from[each.step] = block.memory.device() + each.offset;
+      each.pack(block.host, from[each.step]);
+      from[each.step] = block.device + each.offset;
     }
     try {
       run(from, stream);
     } catch (...) {  // some of it may be under way
-      block.free.record(stream);
+      ring_->told();
       throw;
     }
-    block.free.record(stream);
-  }
-
-  // A replay would read what the block holds then.
-  static void require_eager(Stream stream) {
-    if (!is_capturing(stream)) return;
-    throw std::runtime_error(
-        "Sources on the host cannot be loaded while a graph is captured: load the batch before, "
-        "or capture with sources on the device.");
+    ring_->told();
   }
 
   template <class Describe, class FindStream>
-  bool load_from(const char** from, const Describe& describe, const FindStream& stream) const {
+  bool load_from(const char** from, const Describe& describe, const FindStream& find) const {
     const OnDevice guard(place_.device);
-    if (ring_ != nullptr) require_eager(stream());
+    const Stream stream = find();
+    if (ring_ != nullptr) require_eager(stream);
     std::fill_n(from, steps_.size(), nullptr);
     for (std::size_t i = 0; i < expected_.size(); ++i) {
       const Expected& expected = expected_[i];
@@ -195,9 +190,9 @@ class Plan {
     }
     if (steps_.empty()) return true;
     if (ring_ == nullptr) {
-      run(from, stream());
+      run(from, stream);
     } else {
-      run_staged(from, stream());
+      run_staged(from, stream);
     }
     return true;
   }
@@ -207,6 +202,7 @@ class Plan {
   std::vector<Expected> expected_;
   std::vector<Along> axes_;
   std::vector<Packing> packings_;
+  std::size_t staged_bytes_ = 0;
   Ring* ring_ = nullptr;  // of the stage, which outlives the plan
 };
 

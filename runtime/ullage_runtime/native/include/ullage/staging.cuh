@@ -1,9 +1,5 @@
-// Sources on the host for slots on a device: packed into a block that the kernel reads.
-//
-// Blocks are pinned, so that the kernel reads them where they lie and nothing is sent before it.
-// They form a ring: the host packs the next batch while the device still reads this one. An event
-// says when a block may be written again: to reuse one too early is a bug that engines have had
-// (vllm-project/vllm#25279, #31841).
+// Sources on the host for slots on a device: packed into pinned memory, which the kernel reads
+// where it lies, so that nothing is sent before it.
 #pragma once
 
 #include <algorithm>
@@ -11,73 +7,35 @@
 #include <vector>
 
 #include <ullage/layout.cuh>
-#include <ullage/pinned.cuh>
+#include <ullage/ring.cuh>
 
 namespace ullage {
-
-// Blocks of a ring: one that the device reads, one whose kernel waits, and one that is packed.
-constexpr int kDepth = 3;
-
-// Bytes of the smallest block, so that small batches do not make one ring after another.
-constexpr std::size_t kSmallestBlock = 1 << 16;
-
-// `free`: when the device has read the last batch.
-struct Block {
-  PinnedMemory memory;
-  Event free;
-
-  explicit Block(std::size_t size) : memory(size) {}
-  ~Block() { free.wait_at_the_end(); }
-};
-
-// Blocks that take turns.
-class Ring {
- public:
-  explicit Ring(std::size_t size) : size_(size) {
-    for (auto& block : blocks_) block = std::make_unique<Block>(size);
-  }
-  ~Ring() {
-    const BesideCaptures relaxed;
-    for (auto& block : blocks_) block.reset();
-  }
-
-  std::size_t size() const { return size_; }
-
-  // The next block, once the device is done with what it held.
-  Block& turn() {
-    turn_ = (turn_ + 1) % kDepth;
-    blocks_[turn_]->free.wait();
-    return *blocks_[turn_];
-  }
-
- private:
-  std::size_t size_;
-  std::unique_ptr<Block> blocks_[kDepth];
-  int turn_ = 0;
-};
 
 // Where the sources of one runner wait for its device.
 class Stage {
  public:
-  explicit Stage(int device) : device_(device) {}
+  // `is_lasting`: see LastingStreams.
+  Stage(int device, std::function<bool(Stream)> is_lasting)
+      : device_(device), lasting_(std::move(is_lasting)) {}
 
-  // The smallest whose blocks hold `size` bytes. Each is twice the one before it or larger, and
-  // none is given up, since loads hold on to theirs: together they are no more than twice the
-  // largest.
+  // The smallest whose halves hold kLoads of `size` bytes. Each is twice the one before it or
+  // larger, and none is given up, since loads hold on to theirs: together they are no more than
+  // twice the largest.
   Ring& ring(std::size_t size) {
     for (const auto& ring : rings_) {
-      if (ring->size() >= size) return *ring;
+      if (ring->size() >= kLoads * size) return *ring;
     }
-    std::size_t whole = kSmallestBlock;
-    while (whole < size) whole *= 2;
+    std::size_t whole = kSmallestHalf;
+    while (whole < kLoads * size) whole *= 2;
     const OnDevice guard(device_);
     const BesideCaptures relaxed;
-    rings_.push_back(std::make_unique<Ring>(whole));
+    rings_.push_back(std::make_unique<Ring>(device_, whole, lasting_));
     return *rings_.back();
   }
 
  private:
   int device_;
+  LastingStreams lasting_;
   std::vector<std::unique_ptr<Ring>> rings_;
 };
 
