@@ -7,17 +7,25 @@ that whatever was checked holds for it too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
 from operator import attrgetter
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
 from ullage_runtime.loader import SlotLoad, write_slot
+from ullage_runtime.slots import Rows
 from ullage_runtime.writers import PreparedLoad, ShapedLoad
 
 BatchT = TypeVar("BatchT")
+MadeT_co = TypeVar("MadeT_co", covariant=True)
+
+
+# Bound once, since every load makes batches with them.
+_new: Final = object.__new__
+_assign: Final = object.__setattr__
 
 
 class SourcesRead:
@@ -42,27 +50,54 @@ class SourcesRead:
         self.missing = (None,) * len(self.absent)
 
 
+class MakesBatches(Protocol[MadeT_co]):
+    """What a plan was made by.
+
+    `read`: how batches are read.
+    """
+
+    @property
+    def read(self) -> SourcesRead: ...
+
+    def batch(self, mode: Enum, extents: Rows, views: Iterable[Sequence[Tensor]]) -> MadeT_co:
+        """What loading batches of these extents returns; what is carried is missing in it."""
+        ...
+
+
 class LoadPlan(Generic[BatchT]):
     """Loads the batches of one shape that have the same sources.
 
-    `batch`: what loading one of them returns; `shaped`: what is written; `read`: how they are
-    read; `write`: writes from the sources of one. A plan outlives the batch that it was made for,
-    and keeps nothing of it.
+    `shaped`: what is written; `read`: how batches are read; `write`: writes from the sources of
+    one. A plan outlives the batch that it was made for, and keeps nothing of it.
     """
 
-    __slots__ = ("_absent", "_missing", "_sources", "batch", "read", "shaped", "write")
+    __slots__ = ("_batch", "_maker", "extents", "mode", "read", "shaped", "write")
 
     def __init__(
-        self, batch: BatchT, shaped: ShapedLoad, read: SourcesRead, write: PreparedLoad
+        self,
+        maker: MakesBatches[BatchT],
+        mode: Enum,
+        extents: Rows,
+        shaped: ShapedLoad,
+        write: PreparedLoad,
     ) -> None:
-        """`batch`: one in which what is carried is missing."""
-        self.batch = batch
+        self._maker = maker
+        self._batch: BatchT | None = None
+        self.mode = mode
+        self.extents = extents
         self.shaped = shaped
+        self.read = maker.read
         self.write = write
-        self.read = read
-        self._sources = read.of
-        self._absent = read.absent_of
-        self._missing = read.missing
+
+    @property
+    def batch(self) -> BatchT:
+        """What loading one of them returns, in which what is carried is missing.
+
+        It is made when it is first asked for, which an adapter never does.
+        """
+        if self._batch is None:
+            self._batch = self._maker.batch(self.mode, self.extents, self.shaped.views)
+        return self._batch
 
     @property
     def loads(self) -> tuple[SlotLoad, ...]:
@@ -72,7 +107,8 @@ class LoadPlan(Generic[BatchT]):
     def load(self, live: object) -> BatchT | None:
         """Load a batch of any class with those fields; None, with nothing written, if it is not
         like the first one: fields it lacks, dtypes, shapes, devices, or where its sources lie."""
-        if self._absent(live) != self._missing or not self.write(self._sources(live)):
+        read = self.read
+        if read.absent_of(live) != read.missing or not self.write(read.of(live)):
             return None
         return self.loaded(live)
 
@@ -85,7 +121,7 @@ class LoadPlan(Generic[BatchT]):
 
     def load_first(self, live: object) -> BatchT:
         """Load the batch that this plan was made for, and checked with."""
-        sources = self._sources(live)
+        sources = self.read.of(live)
         if not self.write(sources):
             left = iter(sources)
             for load in self.loads:
@@ -120,13 +156,15 @@ def with_fields(batch: BatchT, changed: dict[str, Any]) -> BatchT:
 
     With dozens of fields a constructor takes longer than copying the batch does.
     """
-    return holding(type(batch), batch.__dict__ | changed)
+    made = _new(type(batch))
+    _assign(made, "__dict__", batch.__dict__ | changed)  # as `holding`, without its call
+    return made
 
 
 def holding(batch_class: type[BatchT], fields: dict[str, Any]) -> BatchT:
     """A batch with these fields, which others of its class lack or have defaults for."""
-    made = object.__new__(batch_class)
-    object.__setattr__(made, "__dict__", fields)  # a frozen one has no other way
+    made = _new(batch_class)
+    _assign(made, "__dict__", fields)  # a frozen one has no other way
     return made
 
 

@@ -8,8 +8,9 @@ from typing import Generic, TypeVar
 
 from torch import Tensor
 
+from ullage_runtime.errors import UllageRuntimeError
 from ullage_runtime.load_plan import LoadPlan, values_of
-from ullage_runtime.recipe import ALIKE, BatchT, Recipes, plan_of_unseen
+from ullage_runtime.recipe import ALIKE, BatchT, Recipes
 from ullage_runtime.slots import ExtentsT, LiveT
 from ullage_runtime.views import RecentlyUsed
 
@@ -123,15 +124,24 @@ class PlanCache(Generic[BatchT, LiveT, ExtentsT]):
     def load_unseen(
         self, key: Hashable, live: LiveT, extents: Callable[[], ExtentsT]
     ) -> BatchT | None:
-        """Load a batch of a new shape that nobody has checked: see `plan_of_unseen`."""
-        known = [(each, each.read.of(live)) for each in self.recipes.known(live)]
-        candidates = [each for each in known if each[0].loads_unseen]
-        found = plan_of_unseen(candidates, live, extents)
-        if found is None:
-            return None
-        _, plan = found
-        self._keep(key, plan)
-        return plan.loaded(live)
+        """Load a batch of a new shape that nobody has checked, as others like it were.
+
+        `extents`: finds and checks those, without a look at sources, which is made here. None,
+        with nothing written, where there was none like it, or something is wrong: checks say what.
+        """
+        found: ExtentsT | None = None
+        for recipe in self.recipes.known(live):
+            if not recipe.loads_unseen:
+                continue
+            try:
+                found = extents() if found is None else found
+            except UllageRuntimeError:
+                return None  # which sources are wrong is to be said first
+            plan = recipe.plan(live, found, recipe.read.of(live), writes=True)
+            if plan is not None:
+                self._keep(key, plan)
+                return plan.loaded(live)
+        return None
 
     def load_new(self, key: Hashable | None, live: LiveT, extents: ExtentsT) -> BatchT:
         """Load a batch that was checked, by the plan of one like it or else by a new one.

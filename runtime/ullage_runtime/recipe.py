@@ -7,16 +7,15 @@ on extents: views, and the numbers that a writer is told.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from itertools import count
-from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
+from itertools import chain, count
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from torch import Tensor
 
-from ullage_runtime.errors import UllageRuntimeError
 from ullage_runtime.load_plan import LoadPlan, SourcesRead, holding
-from ullage_runtime.slots import ExtentsT, LiveT, Shape, Slot, SlotTable
+from ullage_runtime.slots import ExtentsT, LiveT, Rows, Shape, Slot, SlotTable
 from ullage_runtime.views import SlotsAlike, SlotViews
 from ullage_runtime.writers import ShapedLoad, Writer, WrittenSlot
 
@@ -28,19 +27,19 @@ ALIKE: Final = 4
 
 
 class _Group(NamedTuple):
-    """Slots of one shape: what gives it, and the fields that their views are in."""
+    """Slots of one shape, and what gives it."""
 
     shapes: Callable[[Any], tuple[Shape, Shape]]
     slots: SlotsAlike
-    fields: tuple[str, ...]
 
 
 class Recipe(Generic[BatchT, LiveT, ExtentsT]):
     """Makes the plans of batches of one mode that have the same sources.
 
-    `read`: how those are read; `loads_unseen`: whether it loads batches that nobody has checked:
-    there is a writer, which looks at sources, and none is missing that they need as soon as rows
-    are live.
+    `read`: how those are read; `fields`: those of the loaded batch that views of slots are in,
+    one group of slots after the other; `loads_unseen`: whether it loads batches that nobody has
+    checked: there is a writer, which looks at sources, and none is missing that they need as soon
+    as rows are live.
     """
 
     def __init__(self, recipes: Recipes[BatchT, LiveT, ExtentsT], live: LiveT) -> None:
@@ -51,10 +50,8 @@ class Recipe(Generic[BatchT, LiveT, ExtentsT]):
             for group in groups
             if (slots := [slot for slot in group.slots if _is_loaded(slot, live)])
         ]
-        self._groups = [
-            _Group(shapes, SlotsAlike(_storages(slots)), tuple(slot.field for slot in slots))
-            for shapes, slots in loaded
-        ]
+        self._groups = [_Group(shapes, SlotsAlike(_storages(slots))) for shapes, slots in loaded]
+        self.fields = tuple(slot.field for _, slots in loaded for slot in slots)
         self._slots = tuple(_written([slots for _, slots in loaded], live))
         self._fills = [slot.fill for _, slots in loaded for slot in slots if callable(slot.fill)]
         named = [slot.source for group in groups for slot in group.slots if slot.source is not None]
@@ -88,50 +85,27 @@ class Recipe(Generic[BatchT, LiveT, ExtentsT]):
         """
         shapes: list[tuple[Shape, Shape]] = []
         views: list[tuple[Tensor, ...]] = []
-        # As attributes: the constructor of a batch takes longer than all the rest.
-        given = {"mode": live.mode, "live": extents.rows, "padded": extents.padded}
-        for shapes_of, slots, names in self._groups:
+        views_of = self._views.of
+        for shapes_of, slots in self._groups:
             both = shapes_of(extents)
-            found = self._views.of(slots, both[1])
             shapes.append(both)
-            views.append(found)
-            given.update(zip(names, found, strict=True))
+            views.append(views_of(slots, both[1]))
         fills = [fill(live, extents) for fill in self._fills] if self._fills else ()
         shaped = ShapedLoad(self._slots, shapes, views, fills)
         if self._writer is None:
-            return LoadPlan(holding(self._class, given), shaped, self.read, _refuse)
+            return LoadPlan(self, live.mode, extents, shaped, _refuse)
         write = self._writer.prepare(shaped, sources, writes=writes)
-        if write is None:
-            return None
-        return LoadPlan(holding(self._class, given), shaped, self.read, write)
+        return None if write is None else LoadPlan(self, live.mode, extents, shaped, write)
 
+    def batch(self, mode: object, extents: Rows, views: Iterable[Sequence[Tensor]]) -> BatchT:
+        """What loading batches of these extents returns; what is carried is missing in it.
 
-Candidate: TypeAlias = tuple[Recipe[BatchT, LiveT, ExtentsT], Sequence[Tensor]]
-"""A recipe that loads unseen batches, with the sources that it reads of one."""
-
-
-def plan_of_unseen(
-    candidates: Sequence[Candidate[BatchT, LiveT, ExtentsT]],
-    live: LiveT,
-    extents: Callable[[], ExtentsT],
-) -> tuple[int, LoadPlan[BatchT]] | None:
-    """The plan by which a batch was loaded that nobody has checked, as others like it were.
-
-    The number says which candidate made it. `live`: as far as it decides about extents; `extents`:
-    finds and checks those, without a look at sources, which is made here. None, with nothing
-    written, where there was none like it, or something is wrong: checks say what.
-    """
-    if not candidates:
-        return None
-    try:
-        found = extents()
-    except UllageRuntimeError:
-        return None  # which sources are wrong is to be said first
-    for number, (recipe, sources) in enumerate(candidates):
-        plan = recipe.plan(live, found, sources, writes=True)
-        if plan is not None:
-            return number, plan
-    return None
+        `views`: for each group those of its slots, in the order of `fields`.
+        """
+        # As attributes: the constructor of a batch takes longer than all the rest.
+        given: dict[str, Any] = {"mode": mode, "live": extents.rows, "padded": extents.padded}
+        given.update(zip(self.fields, chain.from_iterable(views), strict=True))
+        return holding(self._class, given)
 
 
 class Recipes(Generic[BatchT, LiveT, ExtentsT]):

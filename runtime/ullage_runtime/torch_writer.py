@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import attrgetter
@@ -48,7 +49,8 @@ class _TorchSlots:
     ) -> None:
         self._slots = tuple(slots_by_device(slots))
         self._groups = [slot.group for slot in slots if slot.source is not None]
-        self._kinds = [(source.dtype, source.device) for source in sources]
+        self._dtypes = [source.dtype for source in sources]
+        self._devices = [source.device for source in sources]
         self._types = [type(source) for source in sources]
         self._floating = [at for at, source in enumerate(sources) if source.is_floating_point()]
         self._static = static
@@ -57,8 +59,8 @@ class _TorchSlots:
         self, load: ShapedLoad, sources: Sequence[Tensor], *, writes: bool = False
     ) -> PreparedLoad | None:
         """See `SlotWriter`."""
-        live = (load.shapes[group][0] for group in self._groups)
-        forms = [(shape, *kind) for shape, kind in zip(live, self._kinds, strict=True)]
+        live = [load.shapes[group][0] for group in self._groups]
+        forms = list(zip(live, self._dtypes, self._devices, strict=True))
         every = tuple(copies(load, self._slots))
         found = _TorchLoad(every, forms, self._types, self._floating, self._static)
         is_for = found(sources) if writes else found.takes(sources)
@@ -106,12 +108,11 @@ class _TorchLoad:
         if not self.takes(sources):
             return False
         try:
-            addresses = list(map(Tensor.data_ptr, sources))
+            addresses = sorted(map(Tensor.data_ptr, sources))
         except RuntimeError:
             return False  # some are without memory: checks say which
         for low, high in self._static:
-            is_near = max(addresses, default=0) >= low and min(addresses, default=0) < high
-            if is_near and any(low <= address < high for address in addresses):
+            if bisect_left(addresses, low) != bisect_left(addresses, high):
                 return False
         if self._floating and torch.is_grad_enabled():
             return not any(sources[at].requires_grad for at in self._floating)
@@ -163,7 +164,7 @@ def _writes(
     taken: Sequence[int] | None,
     tails: Mapping[Fill, list[Tensor]],
 ) -> Iterator[Copy]:
-    if is_cpu:
+    if is_cpu and tails:
         # A constant in the same call is cheaper than a call of its own. A GPU would no longer
         # copy all in one kernel, which takes dense tensors of one dtype.
         filled = [(tail, fill) for fill, each in tails.items() for tail in each]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from operator import le
+from itertools import repeat
 from typing import Final, Generic, TypeAlias, TypeVar
 
 import torch
@@ -96,20 +96,23 @@ class SlotViews:
 class SlotsAlike:
     """Slots of which batches have views of one shape. Each is a key of its own."""
 
-    __slots__ = ("_capacity", "_slots")
+    __slots__ = ("_capacity", "_slots", "_strides")
 
     def __init__(self, slots: Sequence[Tensor]) -> None:
-        self._slots = [(slot, slot.stride()) for slot in slots]
+        self._slots = tuple(slots)
+        self._strides = [slot.stride() for slot in slots]
         self._capacity = tuple(map(min, zip(*(slot.shape for slot in slots), strict=True)))
 
     def views(self, shape: tuple[int, ...]) -> tuple[Tensor, ...]:
         """The leading `shape` of each. ValueError if it does not fit all of them."""
-        fits = len(shape) == len(self._capacity) and all(map(le, shape, self._capacity))
-        if not fits or min(shape, default=0) < 0:
+        fits = len(shape) == len(self._capacity)
+        for size, room in zip(shape, self._capacity, strict=False):
+            fits = fits and 0 <= size <= room
+        if not fits:
             raise ValueError(f"A view of shape {shape} does not fit slots of {self._capacity}.")
         # In inference mode the short way would make tensors that nobody may write outside of it.
         head = _strided if torch.is_inference_mode_enabled() else _reinterpreted
-        return tuple([head(slot, shape, strides, 0) for slot, strides in self._slots])
+        return tuple(map(head, self._slots, repeat(shape), self._strides, repeat(0)))
 
 
 _Head: TypeAlias = Callable[[Tensor, Sequence[int], Sequence[int], int], Tensor]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 from torch import Tensor
 
@@ -24,7 +25,8 @@ class PreparedLoad(Protocol):
         ...
 
 
-class WrittenSlot(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class WrittenSlot:
     """What is written into one slot, whatever the shape of a batch.
 
     `storage`: the slot at its capacity; `group`: which of a batch's shapes is its, and

@@ -19,7 +19,7 @@ from ullage_runtime.debug import DebugOptions
 from ullage_runtime.errors import BatchError
 from ullage_runtime.load_plan import LoadPlan
 from ullage_runtime.plan_cache import PlanCache, Seen
-from ullage_runtime.recipe import Recipes
+from ullage_runtime.recipe import Recipe, Recipes
 from ullage_runtime.slots import Slot, SlotGroup, SlotTable
 from ullage_runtime.torch_writer import TorchWriter
 
@@ -28,11 +28,17 @@ class Mode(Enum):
     STEP = "step"
 
 
+class Padded(NamedTuple):
+    """What every slot is padded to."""
+
+    rows: int = 4
+
+
 class Extents(NamedTuple):
-    """Live rows of `lengths` and of `width`; every slot is padded to four."""
+    """Live rows of `lengths` and of `width`, and the padded ones."""
 
     rows: tuple[int, int]
-    padded: int = 4
+    padded: Padded = Padded()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +70,7 @@ class Loaded:
 
     mode: Mode
     live: tuple[int, int]
-    padded: int
+    padded: Padded
     narrow: Tensor | None = None
     lengths: Tensor | None = None
     w: Tensor | None = None
@@ -72,7 +78,7 @@ class Loaded:
 
     @property
     def rows(self) -> int:
-        return self.padded
+        return self.padded.rows
 
 
 class Runner:
@@ -105,11 +111,11 @@ class Runner:
 
         return SlotTable(
             SlotGroup(
-                lambda extents: ((extents.rows[0],), (extents.padded,)),
+                lambda extents: ((extents.rows[0],), (extents.padded.rows,)),
                 *(slot(name) for name in loads if name != "w"),
             ),
             SlotGroup(
-                lambda extents: ((extents.rows[1],), (extents.padded,)),
+                lambda extents: ((extents.rows[1],), (extents.padded.rows,)),
                 *(slot(name) for name in loads if name == "w"),
             ),
         )
@@ -253,6 +259,19 @@ def test_of_a_batch_of_a_new_shape_the_runner_is_asked_for_the_extents_alone(
     assert (len(runner.taken), len(runner.measured)) == (1, 2)
     measured = runner.measured[1]
     assert (measured.count, measured.lengths) == (batch["count"], batch["lengths"])
+
+
+def test_an_adapter_makes_no_batch_of_the_runner_for_a_new_shape(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runner = Runner("narrow", "lengths", "table")
+    loader = adapter(runner)
+    loader.load(EngineBatch(lengths=rows(7, 8), size=0, table=None))
+    monkeypatch.delattr(Recipe, "batch")
+    view = vars(loader.load(EngineBatch(lengths=rows(7, 8, 9), size=0, table=None)))
+    assert same_place(view["lengths"], runner.registry.lengths)
+    assert same_place(view["table"], runner.registry.table)
+    assert (view["size"], len(view)) == (4, 3)
 
 
 def test_what_a_new_shape_is_refused_for_is_what_the_runner_says_of_the_whole_batch() -> None:

@@ -29,6 +29,7 @@ from ullage_runtime.arena import Arena
 from ullage_runtime.load_plan import LoadPlan
 from ullage_runtime.loader import SlotLoad
 from ullage_runtime.plan_cache import PlanCache, Seen
+from ullage_runtime.torch_writer import TorchWriter
 
 
 def plan_of(arena: Arena, live: Live, rows: int, padded: int) -> LoadPlan[Loaded]:
@@ -95,6 +96,22 @@ def test_a_batch_unlike_the_first_one_is_left_and_nothing_is_written(difference:
     assert plan.load(live_batch(3, 5)) is not None
 
 
+@pytest.mark.parametrize(
+    ("places", "is_loaded"),
+    [((3, 8), True), ((8, 3), True), ((4, 8), False), ((3, 7), False), ((0, 11), True)],
+)
+def test_an_arena_is_static_from_its_first_byte_up_to_its_last(
+    places: tuple[int, int], is_loaded: bool
+) -> None:
+    memory = torch.arange(12)
+    writer = TorchWriter([(memory[4:].data_ptr(), memory[8:].data_ptr())])
+    steps = [SlotLoad(torch.zeros(1, dtype=torch.int64), "ids", (1,), None) for _ in places]
+    load = writer.prepare(steps, [torch.tensor([0]), torch.tensor([0])])
+    assert load([memory[place : place + 1] for place in places]) is is_loaded
+    written = [step.view.item() for step in steps]
+    assert written == ([*places] if is_loaded else [0, 0])
+
+
 def test_a_source_that_the_first_batch_had_not_is_not_left_out() -> None:
     arena = new_arena()
     first = live_batch(3, 1, with_axes=False)
@@ -102,6 +119,17 @@ def test_a_source_that_the_first_batch_had_not_is_not_left_out() -> None:
     plan.load_first(first)
     assert plan.load(live_batch(3, 2)) is None
     assert plan.load(live_batch(3, 3, with_axes=False)) is not None
+
+
+def test_batches_that_bring_nothing_of_their_own_are_one_object() -> None:
+    arena = new_arena()
+    plan = plan_of(arena, live_batch(3, 1), 3, 8)
+    one, other = (
+        plan.load(other_of(live_batch(3, seed), note=None, embeds=None)) for seed in (2, 3)
+    )
+    assert one is not None
+    assert one is other
+    assert torch.equal(one.ids[:3], live_batch(3, 3).ids)
 
 
 def test_a_plan_keeps_nothing_that_its_first_batch_brought() -> None:

@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
-from functools import partial
+from itertools import chain, compress
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from torch import Tensor
 
 from ullage_runtime.arena_regions import Regions
+from ullage_runtime.errors import UllageRuntimeError
 from ullage_runtime.load_plan import LoadPlan, holding, values_of, with_fields
 from ullage_runtime.plan_cache import PlanCache, Seen
-from ullage_runtime.recipe import ALIKE, Recipe, plan_of_unseen
+from ullage_runtime.recipe import ALIKE, Recipe
 from ullage_runtime.slots import LiveT
 from ullage_runtime.views import RecentlyUsed
+from ullage_runtime.writers import PreparedLoad
 
 BatchT = TypeVar("BatchT")
 LiveT_contra = TypeVar("LiveT_contra", contravariant=True)
@@ -75,7 +77,7 @@ class Naming:
 
     `sources`: the attribute that a field of the live batch is read from. One with a dot is of what
     an attribute holds; its slot is read where it lies, and no attribute stands for it.
-    `fields`: the attribute that a field of the loaded batch stands for, such as padded rows.
+    `fields`: the attribute that a slot stands for, or an axis, by its padded rows.
     """
 
     sources: Mapping[str, str]
@@ -89,20 +91,19 @@ class Naming:
 class SeenBatch(Generic[BatchT]):
     """Loads batches of a class that are like one which was loaded before."""
 
-    __slots__ = ("_absent", "_missing", "_sources", "_views", "_write")
+    __slots__ = ("_known", "_views", "_write")
 
     def __init__(
-        self, known: KnownSources[BatchT, Any], plan: LoadPlan[Any], views: dict[str, object]
+        self, known: KnownSources[BatchT, Any], write: PreparedLoad, views: dict[str, object]
     ) -> None:
-        self._sources = known.sources_of
-        self._absent = known.absent_of
-        self._missing = known.missing
-        self._write = plan.write
+        self._known = known
+        self._write = write
         self._views = views
 
     def load(self, batch: BatchT) -> BatchT | None:
         """The batch loaded; None, with nothing written, if it is not like the one before."""
-        if self._absent(batch) != self._missing or not self._write(self._sources(batch)):
+        known = self._known
+        if known.absent_of(batch) != known.missing or not self._write(known.sources_of(batch)):
             return None
         return with_fields(batch, self._views)
 
@@ -131,8 +132,11 @@ class KnownSources(Generic[BatchT, LiveT]):
         self.sources_of = values_of(sources, lenient=any("." in path for path in sources))
         self.absent_of = values_of(absent, lenient=any("." in path for path in absent))
         self.missing = (None,) * len(absent)
-        self._attributes = tuple(views)
-        self._fields_of = values_of(tuple(views.values()))
+        axes = {field: attribute for attribute, field in views.items()}
+        self._is_exposed = tuple(field in axes for field in recipe.fields)
+        self._attributes = tuple(axes.pop(field) for field in recipe.fields if field in axes)
+        self._axes = tuple(axes.values())
+        self._rows_of = values_of(tuple(axes))
 
     def is_for(self, batch: BatchT) -> bool:
         """Whether it loads batches of shapes that were not seen before, and one like this."""
@@ -140,8 +144,10 @@ class KnownSources(Generic[BatchT, LiveT]):
 
     def loaded(self, batch: BatchT, plan: LoadPlan[Any]) -> tuple[BatchT, SeenBatch[BatchT]]:
         """A batch that a plan has loaded, and what loads others like it."""
-        views = dict(zip(self._attributes, self._fields_of(plan.batch), strict=True))
-        return with_fields(batch, views), SeenBatch(self, plan, views)
+        slots = compress(chain.from_iterable(plan.shaped.views), self._is_exposed)
+        views: dict[str, object] = dict(zip(self._attributes, slots, strict=True))
+        views.update(zip(self._axes, self._rows_of(plan.extents.padded), strict=True))
+        return with_fields(batch, views), SeenBatch(self, plan.write, views)
 
 
 class BatchAdapter(Generic[BatchT, LiveT]):
@@ -252,16 +258,19 @@ class ModeLoader(Generic[BatchT]):
     def _unseen(
         self, batch: BatchT, deciding: Callable[[BatchT], Any]
     ) -> tuple[BatchT, SeenBatch[BatchT]]:
-        alike, candidates = [], []
-        for known in self._known:  # most often one, for which a comprehension takes longer
-            if known.is_for(batch):
-                alike.append(known)
-                candidates.append((known.recipe, known.sources_of(batch)))
-        live = deciding(batch)
-        found = plan_of_unseen(candidates, live, partial(self._adapter.runner.extents, live))
-        if found is not None:
-            number, planned = found
-            return alike[number].loaded(batch, planned)
+        extents = None
+        for known in self._known:
+            if not known.is_for(batch):
+                continue
+            if extents is None:
+                live = deciding(batch)
+                try:
+                    extents = self._adapter.runner.extents(live)
+                except UllageRuntimeError:
+                    break  # which sources are wrong is to be said first
+            plan = known.recipe.plan(live, extents, known.sources_of(batch), writes=True)
+            if plan is not None:
+                return known.loaded(batch, plan)
         new, plan = self._adapter.load_new(batch, self._mode)
         others = (each for each in self._known if each.recipe is not new.recipe)
         self._known = (new, *others)[:ALIKE]
