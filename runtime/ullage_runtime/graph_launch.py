@@ -5,7 +5,9 @@ Either way it reads and writes where it did when it was recorded, whatever it is
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import torch
@@ -92,7 +94,7 @@ class DeviceLaunch(Generic[OutputT]):
         """
         self._pool = pool
         self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph, pool=pool.handle(), stream=stream):
+        with uncollected(), torch.cuda.graph(self._graph, pool=pool.handle(), stream=stream):
             self._output = forward()
         pool.hold()
 
@@ -104,6 +106,19 @@ class DeviceLaunch(Generic[OutputT]):
         del self._output
         self._graph.reset()
         self._pool.leave()
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """No garbage is collected meanwhile: to free what other graphs or pinned memory have left would
+    be an operation that invalidates a capture."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 class HostLaunch(Generic[OutputT]):
