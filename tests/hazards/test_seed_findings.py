@@ -190,7 +190,7 @@ def test_split_prefill_of_sglang_pads_as_extend_does() -> None:
     names = [
         [entry.transform for entry in modes[mode].pipeline] for mode in ("split_prefill", "extend")
     ]
-    assert names == [["mlp_sync_tokens"], ["mlp_sync_tokens"]]
+    assert names == [["mlp_sync_tokens", "even_shares"], ["mlp_sync_tokens", "even_shares"]]
 
 
 # The eager runner filled lengths with 0 in storage that decode graphs were captured with.
