@@ -21,7 +21,7 @@ from ullage.bound.ranks import (
 )
 from ullage.bound.relations import bounds_each
 from ullage.bound.sums import Totals
-from ullage.expr.conditions import where_holds
+from ullage.expr.conditions import left_open, where_holds
 from ullage.expr.simplify import fold
 from ullage.expr.spell import spell
 from ullage.expr.tree import (
@@ -226,7 +226,8 @@ class Composer:
             if turn == until:
                 break
             turns[group] = turn[1] + 1
-            across, applies = AcrossRanks(self, step, mode, turn, origin), self.rewrite(step.when)
+            applies = left_open(self.rewrite(step.when), self.rewrite(mode.when))
+            across = AcrossRanks(self, step, mode, turn, origin)
             before = {name: where_holds(old, applies) for name, old in axes.items()}
             assigned = across.assigned(self.seen_by(entry, named, before))
             axes = {
@@ -354,8 +355,7 @@ class Composer:
             self.choices[key] = name
             if of_own and not origin:
                 self.own_choices.add(name)
-            label = f"whether {spell(condition)}"
-            ends = (Integer(0), Integer(1))
+            ends, label = (Integer(0), Integer(1)), f"whether {spell(condition)}"
             self.live.append(
                 Live(name, *ends, TRUE, "ranks", label, condition.place, every_value=False)
             )

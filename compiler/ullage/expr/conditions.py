@@ -64,6 +64,12 @@ def _but_for_one_sign(these: tuple[Expr, ...], those: tuple[Expr, ...]) -> tuple
     return common if is_opposite else None
 
 
+def left_open(condition: Expr, known: Expr) -> Expr:
+    """What a condition says beyond what is known."""
+    said = conjuncts(known)
+    return conjunction(*(part for part in conjuncts(condition) if part not in said))
+
+
 def where_holds(node: Expr, condition: Expr) -> Expr:
     """The expression where a condition holds: the choices that it decides are made."""
     for part in conjuncts(condition):

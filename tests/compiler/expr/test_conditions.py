@@ -12,7 +12,7 @@ from support.expressions import (
     integer_expressions,
     value_or_none,
 )
-from ullage.expr.conditions import clauses, where_holds
+from ullage.expr.conditions import clauses, left_open, where_holds
 from ullage.expr.environment import Environment
 from ullage.expr.parse import parse
 from ullage.expr.spell import spell
@@ -80,3 +80,28 @@ def test_clauses_are_as_small_as_may_be(text: str, said: list[str]) -> None:
     found = [spell(each) for each in clauses(parse(text, at))]
     assert set(said) <= set(found)
     assert all(" and " not in each for each in found)
+
+
+@pytest.mark.parametrize(
+    ("condition", "known", "left"),
+    [
+        ("a and b > 1", "a", "b > 1"),
+        ("a and b > 1", "b > 1 and a and c", "true"),
+        ("a", "c", "a"),
+        ("a or c", "a", "a or c"),
+        ("not a", "a", "not a"),
+        ("true", "a", "true"),
+    ],
+)
+def test_what_is_left_open_is_what_is_not_known(condition: str, known: str, left: str) -> None:
+    assert spell(left_open(parse(condition, at), parse(known, at))) == left
+
+
+@given(boolean_expressions(), boolean_expressions(), environments())
+def test_what_is_left_open_decides_where_the_rest_is_known(
+    condition: Expr, known: Expr, environment: Environment
+) -> None:
+    assume(value_or_none(known, environment) is True)
+    whole = value_or_none(conjunction(condition, known), environment)
+    assume(whole is not None)
+    assert value_or_none(left_open(conjunction(condition, known), known), environment) is whole
