@@ -21,6 +21,7 @@ from ullage.prove.solver import Solver
 from ullage.settle import settle
 from ullage.spec.check import ResolvedSpec
 from ullage.text.texts import TextSet
+from ullage.wellformed.carried import check_carried
 from ullage.wellformed.paddings import check_paddings
 from ullage.wellformed.problem import check_problem
 
@@ -59,6 +60,7 @@ def derivation(
     def paddings() -> tuple[Diagnostic, ...]:
         own = Collector(sources.texts)
         check_paddings(resolved, problem, solver.apart(), own)
+        check_carried(resolved, problem, solver.apart(), own)
         return own.diagnostics
 
     oracles = Oracles(solver)

@@ -201,6 +201,11 @@ class Regions:
         than the addresses say, which writers and graphs have as well."""
         raise TypeError("The storage of a runner cannot be copied or pickled; make another runner.")
 
+    @property
+    def device(self) -> torch.device:
+        """Where slots lie that are not on the host."""
+        return self.compute.shared.arena.device
+
     @classmethod
     def alone(
         cls, runner: str, layout: RunnerLayout, *, device: torch.device | str, debug: DebugOptions

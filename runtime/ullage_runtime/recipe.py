@@ -58,7 +58,7 @@ class Recipe(Generic[BatchT, LiveT, ExtentsT]):
         self.read = SourcesRead(
             [slot.source for slot in self._slots if slot.source is not None],
             [source for source in named if getattr(live, source) is None],
-            recipes.carried,
+            (*recipes.carried, *recipes.tables[live.mode].carried),
         )
         self._class = recipes.batch_class
         self._views = recipes.views

@@ -41,7 +41,8 @@ class Slot(Generic[LiveT, ExtentsT]):
     configuration has none; `source`: the field of the live batch that is copied into its live
     rows; `fill`: what its other rows get, or what gives that for a batch and its extents, None
     where they are left; `is_number`: whether the fill is all that it holds; `optional`: whether
-    it is left alone, and missing in the loaded batch, where a batch comes without the source.
+    it is left alone, and missing in the loaded batch, where a batch comes without the source;
+    `carried_otherwise`: whether the loaded batch has the source itself where there is no storage.
     """
 
     field: str
@@ -50,6 +51,7 @@ class Slot(Generic[LiveT, ExtentsT]):
     fill: Fill | Callable[[LiveT, ExtentsT], Fill] | None = None
     is_number: bool = False
     optional: bool = False
+    carried_otherwise: bool = False
 
 
 class SlotGroup(Generic[LiveT, ExtentsT]):
@@ -63,10 +65,20 @@ class SlotGroup(Generic[LiveT, ExtentsT]):
         """`shapes`: of their live part, and of all of their rows, in elements."""
         self.shapes = shapes
         self.slots = tuple(slot for slot in slots if slot.storage is not None)
+        self.carried = tuple(
+            (slot.field, slot.source)
+            for slot in slots
+            if slot.storage is None and slot.carried_otherwise and slot.source is not None
+        )
 
 
 class SlotTable(Generic[LiveT, ExtentsT]):
-    """The slots that are loaded in modes which load alike, by shape."""
+    """The slots that are loaded in modes which load alike, by shape.
+
+    `carried`: fields of the loaded batch that are those of the live one, there being no slots for
+    them: names here and there.
+    """
 
     def __init__(self, *groups: SlotGroup[LiveT, ExtentsT]) -> None:
         self.groups = tuple(group for group in groups if group.slots)
+        self.carried = tuple(each for group in groups for each in group.carried)

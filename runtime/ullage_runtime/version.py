@@ -7,7 +7,7 @@ from ullage_runtime.errors import StaleCodeError
 __version__ = "0.1.0"
 
 # Raised whenever a signature that generated code calls changes its meaning.
-GENERATED_CODE_VERSION = 7
+GENERATED_CODE_VERSION = 8
 
 
 def require_generated_code_version(found: int, module: str) -> None:

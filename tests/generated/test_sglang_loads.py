@@ -13,6 +13,7 @@ from torch import Tensor
 
 from support.sglang_engine import brought, decode_batch, two_ranks
 from support.sglang_reference import (
+    EXTEND_SLOTS,
     WRITTEN_DOWN,
     Expected,
     expected_rows,
@@ -100,7 +101,7 @@ def assert_loaded(batch: Batch, live: LiveBatch, runner: Runner) -> None:
     assert (batch.requests, batch.tokens) == (expected.padded_requests, expected.padded_tokens)
     assert batch.mode is live.mode
     assert batch.input_embeds is live.input_embeds
-    loaded = loaded_slots(live.mode)
+    loaded = loaded_slots(config, live.mode)
     for slot in loaded:
         found: Tensor | None = getattr(batch, slot)
         wanted = expected_slot(slot, live, config, expected)
@@ -112,8 +113,9 @@ def assert_loaded(batch: Batch, live: LiveBatch, runner: Runner) -> None:
         anything = wanted < 0
         assert torch.equal(found[~anything], wanted[~anything]), slot
         assert bool(((found >= 0) & (found < config.vocab_size))[anything].all()), slot
-    for slot in ("extend_seq_lens", "extend_prefix_lens", "extend_start_loc"):
-        assert slot in loaded or getattr(batch, slot) is None
+    for slot in (slot for slot in EXTEND_SLOTS if slot not in loaded):
+        carried = getattr(live, slot) if "lengthening" in live.mode.families else None
+        assert getattr(batch, slot) is carried
     counted = batch.num_token_non_padded
     assert (counted if counted is None else counted.tolist()) == real_tokens(
         runner.config, expected
@@ -130,14 +132,18 @@ def test_every_legal_batch_loads_as_the_engine_pads_it(data: st.DataObject) -> N
 
 def test_a_mode_may_have_more_rows_than_a_slot_holds_that_it_does_not_load() -> None:
     config = Config.of(
-        max_running_requests=7, max_total_tokens_target=64, chunked_prefill_size=3, tp_size=1
+        max_running_requests=7,
+        max_total_tokens_target=64,
+        chunked_prefill_size=3,
+        enable_dp_attention=True,
+        tp_size=4,
     )
-    runner = EagerTargetRunner(config, SingleRank(), device="cpu", debug=True)
-    assert runner.capacities.requests == 7
-    assert runner.registry.extend_seq_lens.shape == (3,)
+    runner = EagerTargetRunner(config, Alone(1), device="cpu", debug=True)
+    assert runner.capacities.requests == 8
+    assert runner.registry.extend_seq_lens.shape == (7,)
     batch = runner.load(decode_batch(7))
-    assert (batch.requests, batch.extend_seq_lens) == (7, None)
-    assert batch.seq_lens.tolist() == list(range(12, 19))
+    assert (batch.requests, batch.extend_seq_lens) == (8, None)
+    assert batch.seq_lens.tolist() == [*range(12, 19), 1]
     runner.registry.regions.check_canaries()
 
 
@@ -195,7 +201,7 @@ def test_a_batch_that_is_not_copied_is_the_live_one_or_refused(data: st.DataObje
         assert caught.value.code == "U716"
     else:
         batch = runner.load(live, copy=False)
-        for slot in loaded_slots(live.mode):
+        for slot in loaded_slots(runner.config, live.mode):
             assert getattr(batch, slot) is getattr(live, slot)
         counted = batch.num_token_non_padded
         assert (counted if counted is None else counted.tolist()) == real_tokens(

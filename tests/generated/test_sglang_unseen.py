@@ -115,7 +115,7 @@ WRONG: dict[str, Wrong] = {
     ),
     "a missing source": of(seq_lens=None),
     "a wrong dtype": of(seq_lens=torch.ones(5)),
-    "an unwanted dtype": of(extend_seq_lens=torch.ones(5, dtype=torch.int16)),
+    "an unwanted dtype": of(seq_lens=torch.ones(5, dtype=torch.int16)),
     "another shape": of(positions=torch.ones(8, dtype=torch.int32)),
     "another device": of(seq_lens=torch.ones(5, dtype=torch.int64, device="meta")),
     "a sparse one": of(seq_lens=torch.ones(5, dtype=torch.int64).to_sparse()),

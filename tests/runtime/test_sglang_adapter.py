@@ -161,15 +161,28 @@ def test_what_load_computes_has_the_name_that_the_engine_gives_it() -> None:
         assert counts.tolist() == [4]
 
 
-def test_an_extend_brings_its_lengths_and_a_decode_carries_them() -> None:
-    runner = loader(eager())
+LENGTHS = {"extend_seq_lens", "extend_prefix_lens", "extend_start_loc"}
+
+
+def test_lengths_of_prompts_are_copied_where_ranks_pad_them_and_a_decode_carries_them() -> None:
+    runner = loader(eager(enable_dp_attention=True))
     batch = extend(2, 10)
     view = runner.load(batch)
+    assert not carried(batch, view) & LENGTHS
     assert view.extend_seq_lens is not None
-    assert view.extend_seq_lens is not batch.extend_seq_lens
     assert view.extend_seq_lens.tolist() == [5, 5]
     lengths = torch.ones(3, dtype=torch.int32)
     assert runner.load(decode(3, extend_seq_lens=lengths)).extend_seq_lens is lengths
+
+
+def test_lengths_of_prompts_are_carried_where_nothing_pads_them() -> None:
+    runner = loader(eager())
+    for tokens in (10, 10, 12, 12):  # of a new shape and of one that was seen
+        batch = extend(2, tokens)
+        view = runner.load(batch)
+        assert carried(batch, view) >= LENGTHS
+        assert view.input_ids is not None
+        assert view.input_ids.shape == (tokens,)
 
 
 def test_prefill_graphs_pad_tokens_and_carry_requests() -> None:

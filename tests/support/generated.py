@@ -15,6 +15,7 @@ from support.barrel import BARREL
 from support.canal import CANAL
 from support.cask import CASK
 from support.dipper import DIPPER
+from support.flume import FLUME
 from support.ladle import LADLE
 from support.names import NAMES
 from support.press import PRESS
@@ -63,6 +64,7 @@ ENGINES: Mapping[str, Mapping[str, str]] = {
     "canal": CANAL,
     "cask": CASK,
     "dipper": DIPPER,
+    "flume": FLUME,
     "ladle": LADLE,
     "names": NAMES,
     "press": PRESS,

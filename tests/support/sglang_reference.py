@@ -187,9 +187,10 @@ def fill_of(slot: str, config: Config, expected: Expected) -> int | None:
     return 0
 
 
-def loaded_slots(mode: Mode) -> tuple[str, ...]:
-    """The slots that a mode loads."""
-    extends = EXTEND_SLOTS if "lengthening" in mode.families else ()
+def loaded_slots(config: Config, mode: Mode) -> tuple[str, ...]:
+    """The slots that a mode loads; lengths of prompts lie in slots only where ranks pad them."""
+    lengthens = "lengthening" in mode.families and config.require_mlp_sync
+    extends = EXTEND_SLOTS if lengthens else ()
     return (*TOKEN_SLOTS, *REQUEST_SLOTS, *extends)
 
 

@@ -170,12 +170,12 @@ def transforms(draw: st.DrawFn, axes: tuple[Axis, ...]) -> Transform:
 @st.composite
 def slots(draw: st.DrawFn) -> Slot:
     dtypes = st.sampled_from(get_args(Dtype))
-    source = draw(st.none() | fields())
-    span = draw(st.none() | ranges())
+    source, span = draw(st.none() | fields()), draw(st.none() | ranges())
     step = draw(st.none() | writers()) if source is None else None
-    lifetimes = get_args(Lifetime) if source is None and step is None else ("load", "runner")
-    lifetime = draw(st.sampled_from(lifetimes))
+    is_loaded = source is not None or step is not None
+    lifetime = draw(st.sampled_from(("load", "runner") if is_loaded else get_args(Lifetime)))
     elements = draw(st.builds(Elements, st.just("") | names(), anything(), _place))
+    when = draw(conditions())
     return Slot(
         name=draw(names()),
         shape=draw(several(integers())),
@@ -183,12 +183,12 @@ def slots(draw: st.DrawFn) -> Slot:
         cpu_dtype=draw(dtypes),
         device=draw(st.sampled_from(("compute", "host"))),
         source=source,
-        value=draw(anything()) if source is None and step is None and lifetime != "once" else None,
+        value=None if is_loaded or lifetime == "once" else draw(anything()),
         range=span,
         casts_from=draw(several(dtypes)) if source is not None else (),
         optional=source is not None and draw(st.booleans()),
         modes=draw(distinct()),
-        when=draw(conditions()),
+        when=when,
         refuse_on_overflow=draw(st.booleans()),
         doc=draw(texts()),
         place=BUILT_IN,
@@ -196,12 +196,12 @@ def slots(draw: st.DrawFn) -> Slot:
         lifetime=lifetime,
         elements=elements if lifetime == "once" else None,
         live_range=draw(st.none() | ranges()) if source is not None and span else None,
+        carried_otherwise=source is not None and when != TRUE and draw(st.booleans()),
     )
 
 
 def writers() -> st.SearchStrategy[Writer]:
-    steps = st.lists(names(), min_size=1, max_size=3, unique=True).map(tuple)
-    return st.builds(Writer, steps, st.sampled_from(("live", "padded")), _place)
+    return st.builds(Writer, distinct(least=1), st.sampled_from(("live", "padded")), _place)
 
 
 def readers() -> st.SearchStrategy[Reader]:

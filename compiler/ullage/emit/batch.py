@@ -195,6 +195,8 @@ class BatchEmitter:
             parts.append(f"loaded in {', '.join(slot.tails)}")
         if slot.guard != TRUE:
             parts.append(f"only where {spell(slot.guard)}")
+        if slot.carried_otherwise:
+            parts.append("elsewhere as it was in the live batch")
         place = (comment(slot.place.short, 4),)
         name = runner.field(slot.name)
         return FieldView(place, name, "Tensor | None", " = None", _doc("; ".join(parts)))

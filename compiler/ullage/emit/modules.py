@@ -11,7 +11,7 @@ from ullage.emit.rendering import render
 from ullage.emit.scan import names_of, without_unused
 from ullage.emit.text import comment, docstring
 
-GENERATED_CODE_VERSION: Final = 7
+GENERATED_CODE_VERSION: Final = 8
 """Which version of the runtime's interface generated code is written for."""
 
 STANDARD: Final[Mapping[str, str]] = {

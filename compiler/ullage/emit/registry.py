@@ -164,10 +164,10 @@ class RegistryEmitter:
         return self._config.with_names({f"padded_{dimension.rises}": length}).of(dimension.extent)
 
 
-def dtype_source(slot: PlannedSlot) -> str:
-    """The dtype that a slot is allocated with."""
+def dtype_source(slot: PlannedSlot, device: str = "device") -> str:
+    """The dtype that a slot is allocated with; `device`: what gives where it lies."""
     if slot.device == "host":
         return f"torch.{slot.cpu_dtype}"
     if slot.dtype == slot.cpu_dtype:
         return f"torch.{slot.dtype}"
-    return f'(torch.{slot.cpu_dtype} if device.type == "cpu" else torch.{slot.dtype})'
+    return f'(torch.{slot.cpu_dtype} if {device}.type == "cpu" else torch.{slot.dtype})'

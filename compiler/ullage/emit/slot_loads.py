@@ -134,6 +134,8 @@ class SlotWriter:
             recorded += f", fill={self._fill(self.tail.fill)}"
         if self.slot.optional and self.has_rows:
             recorded += ", optional=True"
+        if self.slot.carried_otherwise:
+            recorded += ", carried_otherwise=True"
         check = SourceCheck(self.runner, self.slot, known=self.known)
         return self._loaded(recorded, check=check, verify=tuple(self._verify()))
 

@@ -359,7 +359,7 @@ class _BatchWriter:
         moving = [p for p, each in enumerate(slot.dimensions) if each.target is not None]
         may_lack = slot.optional or not self.mode.live
         drawn = f"draw(st.none() | {tensor})" if may_lack and moving else f"draw({tensor})"
-        if slot.guard == TRUE:
+        if slot.guard == TRUE or slot.carried_otherwise:
             return drawn
         # What the tensor is made of may exist only where the slot does.
         guard = self.runner.engine.settings.source("config").of(slot.guard)

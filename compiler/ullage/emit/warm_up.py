@@ -11,6 +11,7 @@ from ullage.emit.live_fields import LiveField
 from ullage.emit.model import RunnerModel
 from ullage.emit.names import distinct
 from ullage.emit.padding import expansions, mentions
+from ullage.emit.registry import dtype_source
 from ullage.emit.scope import scope_of
 from ullage.emit.source import Source
 from ullage.emit.text import comment, tuple_of
@@ -170,11 +171,14 @@ class WarmUps:
             "0" if position in own else source.of(dimension.extent)
             for position, dimension in enumerate(slot.dimensions)
         )
+        filled = f"torch.full({shape}, {self._value(slot, mode, source)}"
+        if slot.carried_otherwise:
+            device = "self.registry.regions.device"
+            dtype = dtype_source(slot, device)
+            where = '"cpu"' if slot.device == "host" else device
+            return f"{filled}, dtype={dtype}, device={where})"
         registry = f"self.registry.{field}"
-        tensor = (
-            f"torch.full({shape}, {self._value(slot, mode, source)}, "
-            f"dtype={registry}.dtype, device={registry}.device)"
-        )
+        tensor = f"{filled}, dtype={registry}.dtype, device={registry}.device)"
         return f"None if {registry} is None else {tensor}" if slot.guard != TRUE else tensor
 
     def _value(self, slot: PlannedSlot, mode: Mode, source: Source) -> str:

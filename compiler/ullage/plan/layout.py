@@ -128,6 +128,7 @@ class _Planner:
             written_by=self._steps_that_write(slot, problem),
             kept=slot.lifetime != "load",
             elements=slot.elements and replace(slot.elements, value=rewrite(slot.elements.value)),
+            carried_otherwise=slot.carried_otherwise,
         )
 
     def _steps_that_write(self, slot: Slot, problem: RunnerProblem) -> tuple[str, ...]:

@@ -64,7 +64,8 @@ class PlannedSlot:
     `live_range`: what a batch may bring, where that is less than `range`.
     `written_by` are the steps that write its rows, where load does not. What a `kept` one holds
     outlives the run of the runner, so that it shares storage with nothing. `elements`: what is
-    written once, at the start, and by nobody else.
+    written once, at the start, and by nobody else. `carried_otherwise`: where the slot does not
+    exist, load passes the source on as it is.
     """
 
     name: str
@@ -85,6 +86,7 @@ class PlannedSlot:
     kept: bool = False
     live_range: Range | None = None
     elements: Elements | None = None
+    carried_otherwise: bool = False
 
     @property
     def brought(self) -> Range | None:

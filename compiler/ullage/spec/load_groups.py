@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from ullage.expr.tree import Expr, conjunction
 from ullage.place import Place
 from ullage.spec import problems
 from ullage.spec.load_slots import WRITERS, load_slot
@@ -60,15 +59,10 @@ def _group(reading: Reading, name: Scalar, fields: Fields) -> Group:
     entries = fields.named("slots", required=True)
     whole = tuple(_with(entry, given, fields) for entry in entries)
     slots = tuple(
-        _slot(reading, scalar, inner, when) for scalar, inner in reading.entries(whole, "slot")
+        load_slot(reading, scalar, inner, when) for scalar, inner in reading.entries(whole, "slot")
     )
     fields.finish()
     return Group(name, slots)
-
-
-def _slot(reading: Reading, name: Scalar, fields: Fields, when: Expr) -> Slot:
-    slot = load_slot(reading, name, fields)
-    return replace(slot, when=conjunction(when, slot.when))
 
 
 def _with(entry: Entry, given: Mapping[str, Node], group: Fields) -> Entry:

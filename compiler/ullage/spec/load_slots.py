@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast, get_args
 
 from ullage.expr.parse import SourceRef
-from ullage.expr.tree import Expr
+from ullage.expr.tree import TRUE, Expr, conjunction
 from ullage.place import Place
 from ullage.spec import former_keys, problems
 from ullage.spec.elements import Elements
@@ -36,8 +36,8 @@ def load_slots(reading: Reading, library: Fields) -> tuple[Slot, ...]:
     )
 
 
-def load_slot(reading: Reading, name: Scalar, fields: Fields) -> Slot:
-    """One static input buffer."""
+def load_slot(reading: Reading, name: Scalar, fields: Fields, where: Expr = TRUE) -> Slot:
+    """One static input buffer; `where`: for which configurations there is its group."""
     dtype, cpu_dtype = _dtypes(reading, fields)
     lifetime, elements = _lifetime(reading, fields)
     slot = Slot(
@@ -52,7 +52,7 @@ def load_slot(reading: Reading, name: Scalar, fields: Fields) -> Slot:
         casts_from=reading.dtypes(fields.scalars("casts_from"), f"'casts_from' of {fields.what}"),
         optional=fields.boolean("optional", default=False),
         modes=reading.names_or_all(fields, "modes", "mode or family"),
-        when=reading.when(fields),
+        when=conjunction(where, reading.when(fields)),
         refuse_on_overflow=fields.choice("on_overflow", ("refuse_config",)) is not None,
         doc=fields.text("doc", default=""),
         place=name.place,
@@ -60,8 +60,10 @@ def load_slot(reading: Reading, name: Scalar, fields: Fields) -> Slot:
         live_range=reading.range(fields, "live_range"),
         lifetime=lifetime,
         elements=elements,
+        carried_otherwise=fields.choice("otherwise", ("carried",)) is not None,
     )
     _check_writers(reading, fields)
+    _check_otherwise(reading, fields, slot)
     _check_live_range(reading, fields)
     fields.finish(former_keys.SLOT)
     return slot
@@ -145,10 +147,24 @@ def _check_writers(reading: Reading, fields: Fields) -> None:
         reading.collector.error(problems.CONTRADICTING_KEYS, message, place, related=related)
     if others or first == "source":
         return
-    meaningless = ("casts_from", "optional", *(("live_range",) if first == "value" else ()))
+    meaningless = (
+        "casts_from",
+        "optional",
+        "otherwise",
+        *(("live_range",) if first == "value" else ()),
+    )
     for key in (each for each in meaningless if each in fields):
         message = f"{fields.what} has no source, so '{key}' says nothing about it"
         reading.collector.error(problems.CONTRADICTING_KEYS, message, fields.key_place(key))
+
+
+def _check_otherwise(reading: Reading, fields: Fields, slot: Slot) -> None:
+    """A source can be carried only where there is no slot for it."""
+    if slot.carried_otherwise and slot.when == TRUE:
+        message = f"{fields.what} exists everywhere, so 'otherwise' says nothing about it"
+        hint = "say by 'when' for which configurations there is a slot"
+        place = fields.key_place("otherwise")
+        reading.collector.error(problems.CONTRADICTING_KEYS, message, place, hint=hint)
 
 
 def _check_live_range(reading: Reading, fields: Fields) -> None:

@@ -204,7 +204,8 @@ class Slot:
     that a batch brings; `optional`: the source may be absent in a legal batch; `modes`: modes or
     families that load it (empty: all); `written_by`: who writes it, if neither a source nor a
     computation does; `lifetime`: until when what it holds stays there, which is the next load of
-    any runner in its place, or of its own; `elements`: what it holds for good, of lifetime once.
+    any runner in its place, or of its own; `elements`: what it holds for good, of lifetime once;
+    `carried_otherwise`: where the slot does not exist, load passes the source on as it is.
     """
 
     name: str
@@ -226,6 +227,7 @@ class Slot:
     lifetime: Lifetime = "load"
     live_range: Range | None = None
     elements: Elements | None = None
+    carried_otherwise: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,6 +167,7 @@ _SLOT: Table[Slot] = {
     "on_overflow": lambda slot: "refuse_config" if slot.refuse_on_overflow else None,
     "modes": lambda slot: names(slot.modes),
     "when": lambda slot: condition(slot.when),
+    "otherwise": lambda slot: "carried" if slot.carried_otherwise else None,
     "doc": lambda slot: slot.doc or None,
 }
 

@@ -279,7 +279,9 @@ def _conditioned(resolved: ResolvedSpec, runner_name: str) -> Iterator[tuple[Exp
         ends = tuple(end for each in ranges for end in (each.low, each.high))
         computed = (slot.value,) if slot.value is not None else ()
         yield slot.when, TRUE
-        yield from ((each, slot.when) for each in (*ends, *computed))
+        # What a batch brings is the same where it is carried.
+        where = TRUE if slot.carried_otherwise else slot.when
+        yield from ((each, where) for each in (*ends, *computed))
     yield from ((extent, slot.when) for slot, extent in _fixed(resolved, runner_name))
     yield from ((limit, TRUE) for _, limit in runner.limits)
     for step in flattened(runner.steps):

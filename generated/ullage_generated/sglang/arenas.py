@@ -45,7 +45,7 @@ from .registry import (
     PrefillGraphTargetRegistry,
 )
 
-require_generated_code_version(7, __name__)
+require_generated_code_version(8, __name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ class ArenaPlan:
             start_of_prefill_graph_draft + bytes_of_prefill_graph_draft,
             start_of_decode_graph_target_kept + bytes_of_decode_graph_target_kept,
         )
-        # specs/sglang/slots.yaml:215: what is kept shares storage with nothing
+        # specs/sglang/slots.yaml:219: what is kept shares storage with nothing
         # specs/sglang/backends/page_tables.yaml:38: all that is kept
         start_of_dflash_worker_draft_kept = max(
             start_of_decode_graph_target + bytes_of_decode_graph_target,
@@ -276,7 +276,7 @@ class ArenaPlan:
             start_of_draft_extend_graph_draft_kept + bytes_of_draft_extend_graph_draft_kept,
             start_of_draft_graph_draft_kept + bytes_of_draft_graph_draft_kept,
         )
-        # specs/sglang/slots.yaml:235: what is kept shares storage with nothing
+        # specs/sglang/slots.yaml:239: what is kept shares storage with nothing
         # specs/sglang/backends/page_tables.yaml:38: all that is kept
         start_of_ngram_worker_target_kept = max(
             start_of_decode_graph_target + bytes_of_decode_graph_target,

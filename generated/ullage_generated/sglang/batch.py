@@ -14,7 +14,7 @@ from torch import Tensor
 from ullage_runtime.records import made_at_once
 from ullage_runtime.version import require_generated_code_version
 
-require_generated_code_version(7, __name__)
+require_generated_code_version(8, __name__)
 
 
 class Mode(Enum):
@@ -297,14 +297,13 @@ class LiveBatch:
         the host; [requests], int32 or int64: tokens of each sequence; optional in every mode but
         ngram_draft.
     extend_seq_lens: [requests], int32 or int64: new tokens of each request; [requests], int64 or
-        int32: new tokens of each request; needed in adaptive_draft_extend, coordinated_extend,
-        decode_beside_extend, decode_in_coordinated_extend, dflash_draft, dllm_extend, draft_extend,
-        extend, extend_in_two, mixed, split_prefill; optional in capture_draft_extend,
-        capture_multi_layer, capture_prefill.
+        int32: new tokens of each request; optional in every mode but adaptive_verify, capture,
+        capture_block, capture_draft, capture_frozen, decode, dflash_block, eagle_draft,
+        frozen_kv_draft, ngram_draft, target_verify.
     extend_prefix_lens: [requests], int32 or int64: tokens already in the pool; [requests], int64 or
-        int32: tokens already in the pool; needed in adaptive_draft_extend, coordinated_extend,
-        decode_beside_extend, decode_in_coordinated_extend, dflash_draft, dllm_extend, draft_extend,
-        extend, extend_in_two, mixed, split_prefill; optional in capture_prefill.
+        int32: tokens already in the pool; optional in adaptive_draft_extend, capture_prefill,
+        coordinated_extend, decode_beside_extend, decode_in_coordinated_extend, dflash_draft,
+        dllm_extend, draft_extend, extend, extend_in_two, mixed, split_prefill.
     extend_start_loc: [requests], int32 or int64: first token of each request; [requests], int64 or
         int32: first token of each request; optional in every mode but adaptive_verify, capture,
         capture_block, capture_draft, capture_draft_extend, capture_frozen, decode, dflash_block,
@@ -396,7 +395,7 @@ class LiveBatch:
     """[tokens], int64 or int32: token ids; optional in every mode but capture_frozen,
     dflash_block, ngram_draft.
     """
-    # specs/sglang/slots.yaml:334
+    # specs/sglang/slots.yaml:338
     input_embeds: Tensor | None = None
     """Passed on as it is: embeddings in place of token ids; optional."""
     # specs/sglang/modes/extend_in_two.yaml:9
@@ -422,162 +421,161 @@ class LiveBatch:
     optional in every mode but capture_draft, capture_frozen, dflash_block, ngram_draft.
     """
     # specs/sglang/slots.yaml:15
-    # specs/sglang/slots.yaml:297
+    # specs/sglang/slots.yaml:301
     mrope_positions: Tensor | None = None
     """[3, tokens], int64: three-axis rotary positions, cut along their last axis; [3, tokens],
     int64: three-axis rotary positions; optional in every mode but dflash_block, ngram_draft.
     """
     # specs/sglang/slots.yaml:18
-    # specs/sglang/slots.yaml:265
+    # specs/sglang/slots.yaml:269
     req_pool_indices: Tensor | None = None
     """[requests], int64 or int32: rows of the request table; row 0 is reserved for padding;
     [requests], int64 or int32: rows of the request table; needed in every mode but
     capture_prefill, dflash_block, ngram_draft; optional in capture_prefill.
     """
     # specs/sglang/slots.yaml:21
-    # specs/sglang/slots.yaml:166
-    # specs/sglang/slots.yaml:253
+    # specs/sglang/slots.yaml:170
+    # specs/sglang/slots.yaml:257
     seq_lens: Tensor | None = None
     """[requests], int64 or int32: tokens of each sequence; [requests], int32 or int64: tokens of
     each sequence; needed in every mode but capture_multi_layer, capture_prefill,
     dflash_block, ngram_draft; optional in capture_multi_layer, capture_prefill.
     """
     # specs/sglang/slots.yaml:24
-    # specs/sglang/slots.yaml:169
-    # specs/sglang/slots.yaml:231
-    # specs/sglang/slots.yaml:272
+    # specs/sglang/slots.yaml:173
+    # specs/sglang/slots.yaml:235
+    # specs/sglang/slots.yaml:276
     seq_lens_cpu: Tensor | None = None
     """[requests], int64: the same on the host; [requests], int32 or int64: the same on the host;
     [requests], int32 or int64: tokens of each sequence; optional in every mode but
     ngram_draft.
     """
-    # specs/sglang/slots.yaml:27
-    # specs/sglang/slots.yaml:128
-    # specs/sglang/slots.yaml:256
+    # specs/sglang/slots.yaml:28
+    # specs/sglang/slots.yaml:132
+    # specs/sglang/slots.yaml:260
     extend_seq_lens: Tensor | None = None
     """[requests], int32 or int64: new tokens of each request; [requests], int64 or int32: new
-    tokens of each request; needed in adaptive_draft_extend, coordinated_extend,
-    decode_beside_extend, decode_in_coordinated_extend, dflash_draft, dllm_extend,
-    draft_extend, extend, extend_in_two, mixed, split_prefill; optional in
-    capture_draft_extend, capture_multi_layer, capture_prefill.
+    tokens of each request; optional in every mode but adaptive_verify, capture,
+    capture_block, capture_draft, capture_frozen, decode, dflash_block, eagle_draft,
+    frozen_kv_draft, ngram_draft, target_verify.
     """
-    # specs/sglang/slots.yaml:30
-    # specs/sglang/slots.yaml:259
+    # specs/sglang/slots.yaml:32
+    # specs/sglang/slots.yaml:263
     extend_prefix_lens: Tensor | None = None
     """[requests], int32 or int64: tokens already in the pool; [requests], int64 or int32: tokens
-    already in the pool; needed in adaptive_draft_extend, coordinated_extend,
-    decode_beside_extend, decode_in_coordinated_extend, dflash_draft, dllm_extend,
-    draft_extend, extend, extend_in_two, mixed, split_prefill; optional in capture_prefill.
+    already in the pool; optional in adaptive_draft_extend, capture_prefill,
+    coordinated_extend, decode_beside_extend, decode_in_coordinated_extend, dflash_draft,
+    dllm_extend, draft_extend, extend, extend_in_two, mixed, split_prefill.
     """
-    # specs/sglang/slots.yaml:33
-    # specs/sglang/slots.yaml:172
-    # specs/sglang/slots.yaml:262
+    # specs/sglang/slots.yaml:36
+    # specs/sglang/slots.yaml:176
+    # specs/sglang/slots.yaml:266
     extend_start_loc: Tensor | None = None
     """[requests], int32 or int64: first token of each request; [requests], int64 or int32: first
     token of each request; optional in every mode but adaptive_verify, capture, capture_block,
     capture_draft, capture_draft_extend, capture_frozen, decode, dflash_block, eagle_draft,
     frozen_kv_draft, ngram_draft, target_verify.
     """
-    # specs/sglang/slots.yaml:36
+    # specs/sglang/slots.yaml:40
     encoder_lens: Tensor | None = None
     """[requests], int32 or int64: positions of the encoder for each request; optional in every
     mode but capture_block, capture_draft, capture_draft_extend, capture_frozen,
     capture_multi_layer, capture_prefill, dflash_block, ngram_draft.
     """
-    # specs/sglang/slots.yaml:40
-    # specs/sglang/slots.yaml:140
-    # specs/sglang/slots.yaml:301
+    # specs/sglang/slots.yaml:44
+    # specs/sglang/slots.yaml:144
+    # specs/sglang/slots.yaml:305
     mamba_track_indices: Tensor | None = None
     """[requests], int64: where the state of each request is kept; optional in every mode but
     capture_block, capture_draft, capture_frozen, dflash_block, ngram_draft.
     """
-    # specs/sglang/slots.yaml:43
-    # specs/sglang/slots.yaml:305
+    # specs/sglang/slots.yaml:47
+    # specs/sglang/slots.yaml:309
     mamba_track_mask: Tensor | None = None
     """[requests], bool: whether the state is kept in this round; optional in every mode but
     capture_block, capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
     dflash_block, ngram_draft.
     """
-    # specs/sglang/slots.yaml:46
+    # specs/sglang/slots.yaml:50
     ngram_column_starts: Tensor | None = None
     """[requests], int32 or int64: where the tokens of a request begin; optional in every mode
     but capture_block, capture_draft, capture_draft_extend, capture_frozen,
     capture_multi_layer, capture_prefill, dflash_block, ngram_draft.
     """
-    # specs/sglang/slots.yaml:49
+    # specs/sglang/slots.yaml:53
     ngram_req_lens: Tensor | None = None
     """[requests], int32 or int64: tokens of a request to look up; optional in every mode but
     capture_block, capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
     capture_prefill, dflash_block, ngram_draft.
     """
-    # specs/sglang/slots.yaml:52
+    # specs/sglang/slots.yaml:56
     ngram_out_column_starts: Tensor | None = None
     """[requests], int32 or int64: where the tokens that are written begin; optional in
     adaptive_verify, capture, decode, dllm_extend, target_verify.
     """
-    # specs/sglang/slots.yaml:55
+    # specs/sglang/slots.yaml:59
     ngram_out_req_lens: Tensor | None = None
     """[requests], int32 or int64: tokens of a request to write; optional in adaptive_verify,
     capture, decode, dllm_extend, target_verify.
     """
-    # specs/sglang/slots.yaml:58
+    # specs/sglang/slots.yaml:62
     ngram_skip_update: Tensor | None = None
     """[requests], bool: whether the table is left as it is; optional in adaptive_verify,
     capture, decode, dllm_extend, target_verify.
     """
-    # specs/sglang/slots.yaml:61
+    # specs/sglang/slots.yaml:65
     request_ids: Tensor | None = None
     """[requests], int64: whose key-value slots are checked; optional in adaptive_verify,
     capture, capture_block, capture_draft, decode, dflash_draft, dllm_extend, eagle_draft,
     target_verify.
     """
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:68
     bootstrap_rooms: Tensor | None = None
     """[requests], int64: where they came from, -1 for here; optional in adaptive_verify,
     capture, capture_block, capture_draft, decode, dflash_draft, dllm_extend, eagle_draft,
     target_verify.
     """
-    # specs/sglang/slots.yaml:67
+    # specs/sglang/slots.yaml:71
     dllm_input_state: Tensor | None = None
     """[tokens, hidden_size], bfloat16 or float32: the states that inputs are prepared from;
     optional in adaptive_verify, capture, decode, dllm_extend, target_verify.
     """
-    # specs/sglang/slots.yaml:80
+    # specs/sglang/slots.yaml:84
     custom_mask: Tensor | None = None
     """[(requests * sequence_fill + tokens) * target_width], bool: which keys each token sees
     while a graph is captured; optional in capture, capture_block.
     """
-    # specs/sglang/slots.yaml:86
+    # specs/sglang/slots.yaml:90
     pipeline_hidden_states: Tensor | None = None
     """[proxy_tokens, hidden_size * residual_streams], bfloat16 or float32: what the previous
     pipeline rank computed; optional in adaptive_verify, capture, capture_prefill, decode,
     decode_beside_extend, dllm_extend, extend, mixed, target_verify.
     """
-    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:93
     pipeline_residual: Tensor | None = None
     """[proxy_tokens, hidden_size], bfloat16 or float32: its residual stream; optional in
     adaptive_verify, capture, capture_prefill, decode, decode_beside_extend, dllm_extend,
     extend, mixed, target_verify.
     """
-    # specs/sglang/slots.yaml:92
+    # specs/sglang/slots.yaml:96
     draft_cache_loc: Tensor | None = None
     """[tokens * speculative_num_steps // token_per_request], int64 or int32: key-value slots of
     all draft steps; optional in capture_draft, eagle_draft.
     """
-    # specs/sglang/slots.yaml:100
+    # specs/sglang/slots.yaml:104
     topk_p: Tensor | None = None
     """[requests, speculative_eagle_topk], float32: probabilities of the first branches; optional
     in capture_draft, eagle_draft.
     """
-    # specs/sglang/slots.yaml:103
+    # specs/sglang/slots.yaml:107
     topk_index: Tensor | None = None
     """[requests, speculative_eagle_topk], int64 or int32: their tokens; optional in
     capture_draft, eagle_draft.
     """
-    # specs/sglang/slots.yaml:106
-    # specs/sglang/slots.yaml:125
-    # specs/sglang/slots.yaml:151
-    # specs/sglang/slots.yaml:312
+    # specs/sglang/slots.yaml:110
+    # specs/sglang/slots.yaml:129
+    # specs/sglang/slots.yaml:155
+    # specs/sglang/slots.yaml:316
     hidden_states: Tensor | None = None
     """[requests, draft_hidden_size], bfloat16 or float32: hidden states that the first step
     begins from; [tokens, draft_input_size], bfloat16 or float32: hidden states of the target;
@@ -587,67 +585,67 @@ class LiveBatch:
     capture_frozen, capture_multi_layer, capture_prefill, draft_extend, eagle_draft, extend,
     frozen_kv_draft.
     """
-    # specs/sglang/slots.yaml:109
-    # specs/sglang/slots.yaml:179
+    # specs/sglang/slots.yaml:113
+    # specs/sglang/slots.yaml:183
     temperatures: Tensor | None = None
     """[requests, 1], float32: how evenly a draft is sampled; optional in capture_draft,
     capture_multi_layer, draft_extend, eagle_draft.
     """
-    # specs/sglang/slots.yaml:112
+    # specs/sglang/slots.yaml:116
     top_ks: Tensor | None = None
     """[requests], int32 or int64: of how many tokens a draft is sampled; optional in
     capture_draft, eagle_draft.
     """
-    # specs/sglang/slots.yaml:118
-    # specs/sglang/slots.yaml:183
+    # specs/sglang/slots.yaml:122
+    # specs/sglang/slots.yaml:187
     sampling_seed: Tensor | None = None
     """[requests], int64: what the tokens of a draft are drawn with; optional in capture_draft,
     capture_multi_layer, draft_extend, eagle_draft.
     """
-    # specs/sglang/slots.yaml:121
+    # specs/sglang/slots.yaml:125
     seed_topk: Tensor | None = None
     """[requests, draft_index_topk], int32: places that sparse attention of the first step looks
     at; optional in capture_draft, eagle_draft.
     """
-    # specs/sglang/slots.yaml:131
+    # specs/sglang/slots.yaml:135
     num_correct_drafts: Tensor | None = None
     """[requests], int32 or int64: drafts that the target agreed with; optional in
     capture_draft_extend, capture_multi_layer, draft_extend.
     """
-    # specs/sglang/slots.yaml:134
+    # specs/sglang/slots.yaml:138
     num_accept_tokens: Tensor | None = None
     """[requests], int32 or int64: these and one token more, -1 in a row without a request;
     optional in capture_draft_extend, capture_multi_layer, draft_extend.
     """
-    # specs/sglang/slots.yaml:137
+    # specs/sglang/slots.yaml:141
     select_index: Tensor | None = None
     """[requests], int64 or int32: the row of each request that has logits; optional in
     capture_draft_extend, capture_multi_layer, draft_extend.
     """
-    # specs/sglang/slots.yaml:155
+    # specs/sglang/slots.yaml:159
     bonus_tokens: Tensor | None = None
     """[requests // speculative_eagle_topk], int64 or int32: the token that each draft follows;
     optional in capture_frozen, frozen_kv_draft.
     """
-    # specs/sglang/slots.yaml:191
+    # specs/sglang/slots.yaml:195
     block_embeds: Tensor | None = None
     """[tokens, draft_hidden_size], bfloat16 or float32: embeddings of the block; optional in
     capture_block, dflash_draft.
     """
-    # specs/sglang/slots.yaml:235
+    # specs/sglang/slots.yaml:239
     draft_tokens: Tensor | None = None
     """[tokens], int64 or int32: tokens of the tree that was looked up; optional in ngram_draft."""
-    # specs/sglang/slots.yaml:238
+    # specs/sglang/slots.yaml:242
     tree_mask: Tensor | None = None
     """[tokens * speculative_num_draft_tokens], bool: which tokens of its tree each token
     follows; optional in ngram_draft.
     """
-    # specs/sglang/slots.yaml:268
+    # specs/sglang/slots.yaml:272
     orig_seq_lens: Tensor | None = None
     """[requests], int64 or int32: tokens of each sequence before it was cut; optional in
     capture_prefill, decode_beside_extend, extend, mixed.
     """
-    # specs/sglang/slots.yaml:308
+    # specs/sglang/slots.yaml:312
     mamba_track_seqlens: Tensor | None = None
     """[requests], int32 or int64: after how many tokens the state is kept; optional in
     capture_prefill, decode_beside_extend, extend, mixed.
@@ -839,85 +837,85 @@ class DecodeGraphTargetBatch(LoadedBatch):
     # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor | None = None
     """[requests], int64 on the host: the same on the host."""
-    # specs/sglang/slots.yaml:36
+    # specs/sglang/slots.yaml:40
     encoder_lens: Tensor | None = None
     """[requests], int32: positions of the encoder for each request; only where
     is_encoder_decoder.
     """
-    # specs/sglang/slots.yaml:40
+    # specs/sglang/slots.yaml:44
     mamba_track_indices: Tensor | None = None
     """[requests], int64: where the state of each request is kept; only where tracks_mamba."""
-    # specs/sglang/slots.yaml:43
+    # specs/sglang/slots.yaml:47
     mamba_track_mask: Tensor | None = None
     """[requests], bool: whether the state is kept in this round; only where tracks_mamba."""
-    # specs/sglang/slots.yaml:46
+    # specs/sglang/slots.yaml:50
     ngram_column_starts: Tensor | None = None
     """[requests], int32: where the tokens of a request begin; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:49
+    # specs/sglang/slots.yaml:53
     ngram_req_lens: Tensor | None = None
     """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:52
+    # specs/sglang/slots.yaml:56
     ngram_out_column_starts: Tensor | None = None
     """[requests], int32: where the tokens that are written begin; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:55
+    # specs/sglang/slots.yaml:59
     ngram_out_req_lens: Tensor | None = None
     """[requests], int32: tokens of a request to write; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:58
+    # specs/sglang/slots.yaml:62
     ngram_skip_update: Tensor | None = None
     """[requests], bool: whether the table is left as it is; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:61
+    # specs/sglang/slots.yaml:65
     canary_request_ids: Tensor | None = None
     """[requests], int64: whose key-value slots are checked; only where kv_canary."""
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:68
     canary_bootstrap_rooms: Tensor | None = None
     """[requests], int64: where they came from, -1 for here; only where kv_canary."""
-    # specs/sglang/slots.yaml:67
+    # specs/sglang/slots.yaml:71
     dllm_input_state: Tensor | None = None
     """[tokens, hidden_size], bfloat16: the states that inputs are prepared from; only where
     prepares_dllm_inputs.
     """
-    # specs/sglang/slots.yaml:70
+    # specs/sglang/slots.yaml:74
     aux_hidden_states: Tensor | None = None
     """[tokens, draft_input_size], bfloat16: what the draft model takes from the target; loaded
     in capture, idle, target_verify; only where has_block_graph.
     """
-    # specs/sglang/slots.yaml:74
+    # specs/sglang/slots.yaml:78
     global_num_tokens: Tensor | None = None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
-    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:81
     global_num_tokens_for_logprob: Tensor | None = None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
     logits.
     """
-    # specs/sglang/slots.yaml:80
+    # specs/sglang/slots.yaml:84
     custom_mask: Tensor | None = None
     """[(requests * sequence_fill + tokens) * target_width], bool: which keys each token sees
     while a graph is captured; loaded in capture.
     """
-    # specs/sglang/slots.yaml:83
+    # specs/sglang/slots.yaml:87
     graph_logits: Tensor | None = None
     """[tokens, vocab_size], float32: logits of every row of a graph; only where
     enable_decode_graph.
     """
-    # specs/sglang/slots.yaml:86
+    # specs/sglang/slots.yaml:90
     pipeline_hidden_states: Tensor | None = None
     """[proxy_tokens, hidden_size * residual_streams], bfloat16: what the previous pipeline rank
     computed; only where pp_size > 1.
     """
-    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:93
     pipeline_residual: Tensor | None = None
     """[proxy_tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
-    # specs/sglang/slots.yaml:316
+    # specs/sglang/slots.yaml:320
     num_token_non_padded: Tensor | None = None
     """[1], int32: rows that are real, or those of them that this rank routes; expert routing
     skips the rest; only where counts_real_tokens.
     """
-    # specs/sglang/slots.yaml:326
+    # specs/sglang/slots.yaml:330
     first_num_token_non_padded: Tensor | None = None
     """[1], int32: the same of the first of two batches that overlap; only where
     enable_two_batch_overlap.
     """
-    # specs/sglang/slots.yaml:329
+    # specs/sglang/slots.yaml:333
     second_num_token_non_padded: Tensor | None = None
     """[1], int32: and of the second; only where enable_two_batch_overlap."""
     # specs/sglang/backends/dsa.yaml:15
@@ -1140,7 +1138,7 @@ class DecodeGraphTargetBatch(LoadedBatch):
     """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
     has_triton.
     """
-    # specs/sglang/slots.yaml:334
+    # specs/sglang/slots.yaml:338
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1188,64 +1186,64 @@ class DflashGraphDraftBatch(LoadedBatch):
     # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor | None = None
     """[requests], int64 on the host: the same on the host."""
-    # specs/sglang/slots.yaml:61
+    # specs/sglang/slots.yaml:65
     canary_request_ids: Tensor | None = None
     """[requests], int64: whose key-value slots are checked; only where kv_canary."""
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:68
     canary_bootstrap_rooms: Tensor | None = None
     """[requests], int64: where they came from, -1 for here; only where kv_canary."""
-    # specs/sglang/slots.yaml:74
+    # specs/sglang/slots.yaml:78
     global_num_tokens: Tensor | None = None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
-    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:81
     global_num_tokens_for_logprob: Tensor | None = None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
     logits.
     """
-    # specs/sglang/slots.yaml:80
+    # specs/sglang/slots.yaml:84
     custom_mask: Tensor | None = None
     """[(requests * sequence_fill + tokens) * target_width], bool: which keys each token sees
     while a graph is captured; loaded in capture_block.
     """
-    # specs/sglang/slots.yaml:191
+    # specs/sglang/slots.yaml:195
     block_input_embeds: Tensor | None = None
     """[tokens, draft_hidden_size], bfloat16: embeddings of the block; only where
     has_block_graph.
     """
-    # specs/sglang/slots.yaml:194
+    # specs/sglang/slots.yaml:198
     block_proposals: Tensor | None = None
     """[requests * proposed_tokens], int64: the proposed tokens of every block; only where
     samples_blocks.
     """
-    # specs/sglang/slots.yaml:197
+    # specs/sglang/slots.yaml:201
     block_local_max: Tensor | None = None
     """[requests * proposed_tokens], bfloat16: the best score among the tokens of this rank; only
     where samples_over_ranks.
     """
-    # specs/sglang/slots.yaml:200
+    # specs/sglang/slots.yaml:204
     block_local_ids: Tensor | None = None
     """[requests * proposed_tokens], int64: and the token that has it; only where
     samples_over_ranks.
     """
-    # specs/sglang/slots.yaml:203
+    # specs/sglang/slots.yaml:207
     block_gathered_max: Tensor | None = None
     """[tp_size, requests * proposed_tokens], bfloat16: the best scores of all ranks; only where
     samples_over_ranks.
     """
-    # specs/sglang/slots.yaml:206
+    # specs/sglang/slots.yaml:210
     block_gathered_ids: Tensor | None = None
     """[tp_size, requests * proposed_tokens], int64: and their tokens; only where
     samples_over_ranks.
     """
-    # specs/sglang/slots.yaml:209
+    # specs/sglang/slots.yaml:213
     block_best_rank: Tensor | None = None
     """[1, requests * proposed_tokens], int64: which rank has the best of all; only where
     samples_over_ranks.
     """
-    # specs/sglang/slots.yaml:212
+    # specs/sglang/slots.yaml:216
     block_selected_ids: Tensor | None = None
     """[1, requests * proposed_tokens], int64: its token; only where samples_over_ranks."""
-    # specs/sglang/slots.yaml:316
+    # specs/sglang/slots.yaml:320
     num_token_non_padded: Tensor | None = None
     """[1], int32: rows that are real, or those of them that this rank routes; expert routing
     skips the rest; only where counts_real_tokens.
@@ -1404,7 +1402,7 @@ class DflashGraphDraftBatch(LoadedBatch):
     """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
     has_triton.
     """
-    # specs/sglang/slots.yaml:334
+    # specs/sglang/slots.yaml:338
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1417,33 +1415,33 @@ class DflashWorkerDraftBatch(LoadedBatch):
     or whose source is absent, is None.
     """
 
-    # specs/sglang/slots.yaml:215
+    # specs/sglang/slots.yaml:219
     laid_out_ids: Tensor | None = None
     """[tokens], int64: the last token of each request, and masks; only where
     speculative_algorithm == dflash.
     """
-    # specs/sglang/slots.yaml:218
+    # specs/sglang/slots.yaml:222
     laid_out_positions: Tensor | None = None
     """[tokens], int64: their rotary positions; only where speculative_algorithm == dflash."""
-    # specs/sglang/slots.yaml:221
+    # specs/sglang/slots.yaml:225
     laid_out_tokens: Tensor | None = None
     """[tokens], int64: the last token of each request, and the drafts; only where
     speculative_algorithm == dflash.
     """
-    # specs/sglang/slots.yaml:224
+    # specs/sglang/slots.yaml:228
     laid_out_cache_loc: Tensor | None = None
     """[tokens], int64: key-value slots of the block; only where speculative_algorithm == dflash."""
-    # specs/sglang/slots.yaml:228
+    # specs/sglang/slots.yaml:232
     laid_out_end: Tensor | None = None
     """[requests], int32: where the block of each request ends; only where speculative_algorithm
     == dflash.
     """
-    # specs/sglang/slots.yaml:231
+    # specs/sglang/slots.yaml:235
     laid_out_seq_lens_cpu: Tensor | None = None
     """[requests], int32 on the host: tokens of each sequence; only where speculative_algorithm
     == dflash.
     """
-    # specs/sglang/slots.yaml:334
+    # specs/sglang/slots.yaml:338
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1491,46 +1489,46 @@ class DraftExtendGraphDraftBatch(LoadedBatch):
     # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor | None = None
     """[requests], int64 on the host: the same on the host."""
-    # specs/sglang/slots.yaml:74
+    # specs/sglang/slots.yaml:78
     global_num_tokens: Tensor | None = None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
-    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:81
     global_num_tokens_for_logprob: Tensor | None = None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
     logits.
     """
-    # specs/sglang/slots.yaml:125
+    # specs/sglang/slots.yaml:129
     target_hidden_states: Tensor | None = None
     """[tokens, draft_input_size], bfloat16: hidden states of the target; only where
     catches_up_in_graphs.
     """
-    # specs/sglang/slots.yaml:128
+    # specs/sglang/slots.yaml:132
     verify_extend_seq_lens: Tensor | None = None
     """[requests], int32: new tokens of each request; only where catches_up_in_graphs."""
-    # specs/sglang/slots.yaml:131
+    # specs/sglang/slots.yaml:135
     num_correct_drafts: Tensor | None = None
     """[requests], int32: drafts that the target agreed with; only where catches_up_in_graphs."""
-    # specs/sglang/slots.yaml:134
+    # specs/sglang/slots.yaml:138
     num_accept_tokens: Tensor | None = None
     """[requests], int32: these and one token more, -1 in a row without a request; only where
     catches_up_in_graphs.
     """
-    # specs/sglang/slots.yaml:137
+    # specs/sglang/slots.yaml:141
     select_index: Tensor | None = None
     """[requests], int64: the row of each request that has logits; only where
     catches_up_in_graphs.
     """
-    # specs/sglang/slots.yaml:140
+    # specs/sglang/slots.yaml:144
     draft_mamba_track_indices: Tensor | None = None
     """[requests], int64: where the state of each request is kept; only where
     catches_up_in_graphs and mamba_extra_buffer.
     """
-    # specs/sglang/slots.yaml:144
+    # specs/sglang/slots.yaml:148
     draft_extend_seed_topk: Tensor | None = None
     """[tokens, draft_index_topk], int32: the same for the next draft; only where
     has_draft_extend_graph and draft_index_topk > 0.
     """
-    # specs/sglang/slots.yaml:148
+    # specs/sglang/slots.yaml:152
     draft_logits: Tensor | None = None
     """[requests, draft_vocab_size], float32: logits of one row for each request; only where
     has_draft_extend_graph.
@@ -1705,7 +1703,7 @@ class DraftExtendGraphDraftBatch(LoadedBatch):
     """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
     has_triton.
     """
-    # specs/sglang/slots.yaml:334
+    # specs/sglang/slots.yaml:338
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1749,58 +1747,58 @@ class DraftGraphDraftBatch(LoadedBatch):
     # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor | None = None
     """[requests], int64 on the host: the same on the host."""
-    # specs/sglang/slots.yaml:61
+    # specs/sglang/slots.yaml:65
     canary_request_ids: Tensor | None = None
     """[requests], int64: whose key-value slots are checked; only where kv_canary."""
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:68
     canary_bootstrap_rooms: Tensor | None = None
     """[requests], int64: where they came from, -1 for here; only where kv_canary."""
-    # specs/sglang/slots.yaml:74
+    # specs/sglang/slots.yaml:78
     global_num_tokens: Tensor | None = None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
-    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:81
     global_num_tokens_for_logprob: Tensor | None = None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
     logits.
     """
-    # specs/sglang/slots.yaml:92
+    # specs/sglang/slots.yaml:96
     draft_cache_loc: Tensor | None = None
     """[tokens * speculative_num_steps], int64: key-value slots of all draft steps; only where
     has_draft_graph.
     """
-    # specs/sglang/slots.yaml:97
+    # specs/sglang/slots.yaml:101
     draft_seq_lens_of_one: Tensor | None = None
     """[requests], int32: a draft step extends each request by one token; only where
     has_draft_graph.
     """
-    # specs/sglang/slots.yaml:100
+    # specs/sglang/slots.yaml:104
     draft_topk_p: Tensor | None = None
     """[requests, speculative_eagle_topk], float32: probabilities of the first branches; only
     where has_draft_graph.
     """
-    # specs/sglang/slots.yaml:103
+    # specs/sglang/slots.yaml:107
     draft_topk_index: Tensor | None = None
     """[requests, speculative_eagle_topk], int64: their tokens; only where has_draft_graph."""
-    # specs/sglang/slots.yaml:106
+    # specs/sglang/slots.yaml:110
     draft_hidden_states: Tensor | None = None
     """[requests, draft_hidden_size], bfloat16: hidden states that the first step begins from;
     only where has_draft_graph.
     """
-    # specs/sglang/slots.yaml:109
+    # specs/sglang/slots.yaml:113
     draft_temperatures: Tensor | None = None
     """[requests, 1], float32: how evenly a draft is sampled; only where has_draft_graph."""
-    # specs/sglang/slots.yaml:112
+    # specs/sglang/slots.yaml:116
     draft_top_ks: Tensor | None = None
     """[requests], int32: of how many tokens a draft is sampled; only where has_draft_graph."""
-    # specs/sglang/slots.yaml:115
+    # specs/sglang/slots.yaml:119
     draft_probs: Tensor | None = None
     """[requests, draft_vocab_size], float32: what drafts were sampled from; only where
     has_draft_graph and speculative_use_rejection_sampling.
     """
-    # specs/sglang/slots.yaml:118
+    # specs/sglang/slots.yaml:122
     draft_sampling_seed: Tensor | None = None
     """[requests], int64: what the tokens of a draft are drawn with; only where seeds_drafts."""
-    # specs/sglang/slots.yaml:121
+    # specs/sglang/slots.yaml:125
     draft_seed_topk: Tensor | None = None
     """[requests, draft_index_topk], int32: places that sparse attention of the first step looks
     at; only where has_draft_graph and draft_index_topk > 0.
@@ -1897,7 +1895,7 @@ class DraftGraphDraftBatch(LoadedBatch):
     """[speculative_num_steps, tokens, request_table_width], int64: slots of all keys; only where
     has_triton.
     """
-    # specs/sglang/slots.yaml:334
+    # specs/sglang/slots.yaml:338
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1943,42 +1941,45 @@ class EagerTargetBatch(LoadedBatch):
     # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor | None = None
     """[requests], int64 on the host: the same on the host."""
-    # specs/sglang/slots.yaml:27
+    # specs/sglang/slots.yaml:28
     extend_seq_lens: Tensor | None = None
     """[requests], int32: new tokens of each request; loaded in coordinated_extend,
     decode_beside_extend, decode_in_coordinated_extend, dllm_extend, extend, extend_in_two,
-    idle_beside_extend, idle_in_coordinated_extend, mixed, split_prefill.
+    idle_beside_extend, idle_in_coordinated_extend, mixed, split_prefill; only where
+    require_mlp_sync; elsewhere as it was in the live batch.
     """
-    # specs/sglang/slots.yaml:30
+    # specs/sglang/slots.yaml:32
     extend_prefix_lens: Tensor | None = None
     """[requests], int32: tokens already in the pool; loaded in coordinated_extend,
     decode_beside_extend, decode_in_coordinated_extend, dllm_extend, extend, extend_in_two,
-    idle_beside_extend, idle_in_coordinated_extend, mixed, split_prefill.
+    idle_beside_extend, idle_in_coordinated_extend, mixed, split_prefill; only where
+    require_mlp_sync; elsewhere as it was in the live batch.
     """
-    # specs/sglang/slots.yaml:33
+    # specs/sglang/slots.yaml:36
     extend_start_loc: Tensor | None = None
     """[requests], int32: first token of each request; loaded in coordinated_extend,
     decode_beside_extend, decode_in_coordinated_extend, dllm_extend, extend, extend_in_two,
-    idle_beside_extend, idle_in_coordinated_extend, mixed, split_prefill.
+    idle_beside_extend, idle_in_coordinated_extend, mixed, split_prefill; only where
+    require_mlp_sync; elsewhere as it was in the live batch.
     """
-    # specs/sglang/slots.yaml:36
+    # specs/sglang/slots.yaml:40
     encoder_lens: Tensor | None = None
     """[requests], int32: positions of the encoder for each request; only where
     is_encoder_decoder.
     """
-    # specs/sglang/slots.yaml:40
+    # specs/sglang/slots.yaml:44
     mamba_track_indices: Tensor | None = None
     """[requests], int64: where the state of each request is kept; only where tracks_mamba."""
-    # specs/sglang/slots.yaml:43
+    # specs/sglang/slots.yaml:47
     mamba_track_mask: Tensor | None = None
     """[requests], bool: whether the state is kept in this round; only where tracks_mamba."""
-    # specs/sglang/slots.yaml:46
+    # specs/sglang/slots.yaml:50
     ngram_column_starts: Tensor | None = None
     """[requests], int32: where the tokens of a request begin; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:49
+    # specs/sglang/slots.yaml:53
     ngram_req_lens: Tensor | None = None
     """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:316
+    # specs/sglang/slots.yaml:320
     num_token_non_padded: Tensor | None = None
     """[1], int32: rows that are real, or those of them that this rank routes; expert routing
     skips the rest; only where counts_real_tokens.
@@ -2035,7 +2036,7 @@ class EagerTargetBatch(LoadedBatch):
     # specs/sglang/backends/triton.yaml:19
     triton_mask_indptr: Tensor | None = None
     """[requests + 1], int64: where its mask begins; only where has_triton."""
-    # specs/sglang/slots.yaml:334
+    # specs/sglang/slots.yaml:338
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -2081,42 +2082,45 @@ class EagerDraftBatch(LoadedBatch):
     # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor | None = None
     """[requests], int64 on the host: the same on the host."""
-    # specs/sglang/slots.yaml:27
+    # specs/sglang/slots.yaml:28
     extend_seq_lens: Tensor | None = None
     """[requests], int32: new tokens of each request; loaded in adaptive_draft_extend,
     coordinated_extend, decode_in_coordinated_extend, dflash_draft, draft_extend, extend,
-    idle_beside_extend, idle_in_coordinated_extend.
+    idle_beside_extend, idle_in_coordinated_extend; only where require_mlp_sync; elsewhere as
+    it was in the live batch.
     """
-    # specs/sglang/slots.yaml:30
+    # specs/sglang/slots.yaml:32
     extend_prefix_lens: Tensor | None = None
     """[requests], int32: tokens already in the pool; loaded in adaptive_draft_extend,
     coordinated_extend, decode_in_coordinated_extend, dflash_draft, draft_extend, extend,
-    idle_beside_extend, idle_in_coordinated_extend.
+    idle_beside_extend, idle_in_coordinated_extend; only where require_mlp_sync; elsewhere as
+    it was in the live batch.
     """
-    # specs/sglang/slots.yaml:33
+    # specs/sglang/slots.yaml:36
     extend_start_loc: Tensor | None = None
     """[requests], int32: first token of each request; loaded in adaptive_draft_extend,
     coordinated_extend, decode_in_coordinated_extend, dflash_draft, draft_extend, extend,
-    idle_beside_extend, idle_in_coordinated_extend.
+    idle_beside_extend, idle_in_coordinated_extend; only where require_mlp_sync; elsewhere as
+    it was in the live batch.
     """
-    # specs/sglang/slots.yaml:36
+    # specs/sglang/slots.yaml:40
     encoder_lens: Tensor | None = None
     """[requests], int32: positions of the encoder for each request; only where
     is_encoder_decoder.
     """
-    # specs/sglang/slots.yaml:40
+    # specs/sglang/slots.yaml:44
     mamba_track_indices: Tensor | None = None
     """[requests], int64: where the state of each request is kept; only where tracks_mamba."""
-    # specs/sglang/slots.yaml:43
+    # specs/sglang/slots.yaml:47
     mamba_track_mask: Tensor | None = None
     """[requests], bool: whether the state is kept in this round; only where tracks_mamba."""
-    # specs/sglang/slots.yaml:46
+    # specs/sglang/slots.yaml:50
     ngram_column_starts: Tensor | None = None
     """[requests], int32: where the tokens of a request begin; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:49
+    # specs/sglang/slots.yaml:53
     ngram_req_lens: Tensor | None = None
     """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:316
+    # specs/sglang/slots.yaml:320
     num_token_non_padded: Tensor | None = None
     """[1], int32: rows that are real, or those of them that this rank routes; expert routing
     skips the rest; only where counts_real_tokens.
@@ -2160,7 +2164,7 @@ class EagerDraftBatch(LoadedBatch):
     # specs/sglang/backends/triton.yaml:19
     triton_mask_indptr: Tensor | None = None
     """[requests + 1], int64: where its mask begins; only where has_triton."""
-    # specs/sglang/slots.yaml:334
+    # specs/sglang/slots.yaml:338
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -2188,30 +2192,30 @@ class FrozenKvGraphDraftBatch(LoadedBatch):
     # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor | None = None
     """[requests], int64 on the host: the same on the host."""
-    # specs/sglang/slots.yaml:74
+    # specs/sglang/slots.yaml:78
     global_num_tokens: Tensor | None = None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
-    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:81
     global_num_tokens_for_logprob: Tensor | None = None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
     logits.
     """
-    # specs/sglang/slots.yaml:151
+    # specs/sglang/slots.yaml:155
     frozen_hidden_states: Tensor | None = None
     """[requests // speculative_eagle_topk, draft_input_size], bfloat16: hidden states that the
     first step begins from; only where has_frozen_graph.
     """
-    # specs/sglang/slots.yaml:155
+    # specs/sglang/slots.yaml:159
     frozen_bonus_tokens: Tensor | None = None
     """[requests // speculative_eagle_topk], int64: the token that each draft follows; only where
     has_frozen_graph.
     """
-    # specs/sglang/slots.yaml:158
+    # specs/sglang/slots.yaml:162
     frozen_topk_p: Tensor | None = None
     """[requests // speculative_eagle_topk, speculative_eagle_topk], float32: probabilities of
     the branches of a step; only where has_frozen_graph.
     """
-    # specs/sglang/slots.yaml:162
+    # specs/sglang/slots.yaml:166
     frozen_topk_index: Tensor | None = None
     """[requests // speculative_eagle_topk, speculative_eagle_topk], int64: their tokens; only
     where has_frozen_graph.
@@ -2237,7 +2241,7 @@ class FrozenKvGraphDraftBatch(LoadedBatch):
     """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
     has_triton.
     """
-    # specs/sglang/slots.yaml:334
+    # specs/sglang/slots.yaml:338
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -2265,66 +2269,66 @@ class MultiLayerGraphDraftBatch(LoadedBatch):
     # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor | None = None
     """[requests], int64: rows of the request table; row 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:74
+    # specs/sglang/slots.yaml:78
     global_num_tokens: Tensor | None = None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
-    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:81
     global_num_tokens_for_logprob: Tensor | None = None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
     logits.
     """
-    # specs/sglang/slots.yaml:125
+    # specs/sglang/slots.yaml:129
     target_hidden_states: Tensor | None = None
     """[tokens, draft_input_size], bfloat16: hidden states of the target; only where
     catches_up_in_graphs.
     """
-    # specs/sglang/slots.yaml:128
+    # specs/sglang/slots.yaml:132
     verify_extend_seq_lens: Tensor | None = None
     """[requests], int32: new tokens of each request; only where catches_up_in_graphs."""
-    # specs/sglang/slots.yaml:131
+    # specs/sglang/slots.yaml:135
     num_correct_drafts: Tensor | None = None
     """[requests], int32: drafts that the target agreed with; only where catches_up_in_graphs."""
-    # specs/sglang/slots.yaml:134
+    # specs/sglang/slots.yaml:138
     num_accept_tokens: Tensor | None = None
     """[requests], int32: these and one token more, -1 in a row without a request; only where
     catches_up_in_graphs.
     """
-    # specs/sglang/slots.yaml:137
+    # specs/sglang/slots.yaml:141
     select_index: Tensor | None = None
     """[requests], int64: the row of each request that has logits; only where
     catches_up_in_graphs.
     """
-    # specs/sglang/slots.yaml:140
+    # specs/sglang/slots.yaml:144
     draft_mamba_track_indices: Tensor | None = None
     """[requests], int64: where the state of each request is kept; only where
     catches_up_in_graphs and mamba_extra_buffer.
     """
-    # specs/sglang/slots.yaml:166
+    # specs/sglang/slots.yaml:170
     layer_seq_lens: Tensor | None = None
     """[requests], int32: tokens of each sequence; only where has_multi_layer_graph."""
-    # specs/sglang/slots.yaml:169
+    # specs/sglang/slots.yaml:173
     layer_seq_lens_cpu: Tensor | None = None
     """[requests], int32 on the host: the same on the host; only where has_multi_layer_graph."""
-    # specs/sglang/slots.yaml:172
+    # specs/sglang/slots.yaml:176
     layer_extend_start_loc: Tensor | None = None
     """[requests], int32: first token of each request; only where has_multi_layer_graph."""
-    # specs/sglang/slots.yaml:175
+    # specs/sglang/slots.yaml:179
     layer_logits: Tensor | None = None
     """[tokens if require_gathered_buffer else requests, draft_vocab_size], float32: logits of
     one row for each request, or of all rows where ranks gather them; only where
     has_multi_layer_graph.
     """
-    # specs/sglang/slots.yaml:179
+    # specs/sglang/slots.yaml:183
     layer_temperatures: Tensor | None = None
     """[requests, 1], float32: how evenly a draft is sampled; only where has_multi_layer_graph
     and speculative_use_rejection_sampling.
     """
-    # specs/sglang/slots.yaml:183
+    # specs/sglang/slots.yaml:187
     layer_sampling_seed: Tensor | None = None
     """[requests], int64: what the tokens of a draft are drawn with; only where
     has_multi_layer_graph and speculative_use_rejection_sampling.
     """
-    # specs/sglang/slots.yaml:187
+    # specs/sglang/slots.yaml:191
     layer_draft_probs: Tensor | None = None
     """[requests, speculative_num_steps, draft_vocab_size], float32: what the drafts of each
     layer were sampled from; only where has_multi_layer_graph and
@@ -2358,7 +2362,7 @@ class MultiLayerGraphDraftBatch(LoadedBatch):
     """[speculative_num_steps, requests + 1], int32: where its keys begin; only where
     has_page_tables.
     """
-    # specs/sglang/slots.yaml:334
+    # specs/sglang/slots.yaml:338
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -2371,35 +2375,35 @@ class NgramWorkerTargetBatch(LoadedBatch):
     or whose source is absent, is None.
     """
 
-    # specs/sglang/slots.yaml:235
+    # specs/sglang/slots.yaml:239
     ngram_draft_tokens: Tensor | None = None
     """[tokens], int64: tokens of the tree that was looked up; only where speculative_algorithm
     == ngram.
     """
-    # specs/sglang/slots.yaml:238
+    # specs/sglang/slots.yaml:242
     tree_mask: Tensor | None = None
     """[tokens * speculative_num_draft_tokens], bool: which tokens of its tree each token
     follows; only where speculative_algorithm == ngram.
     """
-    # specs/sglang/slots.yaml:241
+    # specs/sglang/slots.yaml:245
     ngram_positions: Tensor | None = None
     """[tokens], int64: rotary positions of the tree; only where speculative_algorithm == ngram."""
-    # specs/sglang/slots.yaml:244
+    # specs/sglang/slots.yaml:248
     retrieve_indexes: Tensor | None = None
     """[requests, speculative_num_draft_tokens], int64: where each token stands in the batch;
     only where speculative_algorithm == ngram.
     """
-    # specs/sglang/slots.yaml:247
+    # specs/sglang/slots.yaml:251
     retrieve_next_token: Tensor | None = None
     """[requests, speculative_num_draft_tokens], int64: the first token that follows each, -1 for
     none; only where speculative_algorithm == ngram.
     """
-    # specs/sglang/slots.yaml:250
+    # specs/sglang/slots.yaml:254
     retrieve_next_sibling: Tensor | None = None
     """[requests, speculative_num_draft_tokens], int64: the next token beside each, -1 for none;
     only where speculative_algorithm == ngram.
     """
-    # specs/sglang/slots.yaml:334
+    # specs/sglang/slots.yaml:338
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -2429,98 +2433,98 @@ class PrefillGraphTargetBatch(LoadedBatch):
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor | None = None
     """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:86
+    # specs/sglang/slots.yaml:90
     pipeline_hidden_states: Tensor | None = None
     """[proxy_tokens, hidden_size * residual_streams], bfloat16: what the previous pipeline rank
     computed; only where pp_size > 1.
     """
-    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:93
     pipeline_residual: Tensor | None = None
     """[proxy_tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
-    # specs/sglang/slots.yaml:253
+    # specs/sglang/slots.yaml:257
     static_seq_lens: Tensor | None = None
     """[requests], int64: tokens of each sequence; only where has_static_requests."""
-    # specs/sglang/slots.yaml:256
+    # specs/sglang/slots.yaml:260
     static_extend_seq_lens: Tensor | None = None
     """[requests], int64: new tokens of each request; only where has_static_requests."""
-    # specs/sglang/slots.yaml:259
+    # specs/sglang/slots.yaml:263
     static_extend_prefix_lens: Tensor | None = None
     """[requests], int64: tokens already in the pool; only where has_static_requests."""
-    # specs/sglang/slots.yaml:262
+    # specs/sglang/slots.yaml:266
     static_extend_start_loc: Tensor | None = None
     """[requests], int64: first token of each request; only where has_static_requests."""
-    # specs/sglang/slots.yaml:265
+    # specs/sglang/slots.yaml:269
     static_req_pool_indices: Tensor | None = None
     """[requests], int64: rows of the request table; only where has_static_requests."""
-    # specs/sglang/slots.yaml:268
+    # specs/sglang/slots.yaml:272
     static_orig_seq_lens: Tensor | None = None
     """[requests], int64: tokens of each sequence before it was cut; only where
     has_static_requests.
     """
-    # specs/sglang/slots.yaml:272
+    # specs/sglang/slots.yaml:276
     static_seq_lens_cpu: Tensor | None = None
     """[requests], int64 on the host: the same on the host; only where whole_prefill_graph."""
-    # specs/sglang/slots.yaml:275
+    # specs/sglang/slots.yaml:279
     prefix_starts: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req], int32: where each chunk of a prefix begins;
     only where chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:278
+    # specs/sglang/slots.yaml:282
     prefix_seq_lens: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req], int32: tokens of each; only where
     chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:281
+    # specs/sglang/slots.yaml:285
     prefix_cu_seq_lens: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req + 1], int32: where its keys begin; only where
     chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:284
+    # specs/sglang/slots.yaml:288
     prefix_kv_indices: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req * prefix_chunk_length], int32: slots of all of
     them; only where chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:287
+    # specs/sglang/slots.yaml:291
     prefix_starts_cpu: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req], int32 on the host: where each chunk of a
     prefix begins; only where chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:290
+    # specs/sglang/slots.yaml:294
     prefix_seq_lens_cpu: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req], int32 on the host: tokens of each; only where
     chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:293
+    # specs/sglang/slots.yaml:297
     static_input_embeds: Tensor | None = None
     """[tokens, hidden_size], bfloat16: embeddings of what is not text; only where
     embeds_prompts_target.
     """
-    # specs/sglang/slots.yaml:297
+    # specs/sglang/slots.yaml:301
     static_mrope_positions: Tensor | None = None
     """[3, tokens], int64: three-axis rotary positions; only where enable_prefill_graph and
     is_multimodal.
     """
-    # specs/sglang/slots.yaml:301
+    # specs/sglang/slots.yaml:305
     static_mamba_track_indices: Tensor | None = None
     """[requests], int64: where the state of each request is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:305
+    # specs/sglang/slots.yaml:309
     static_mamba_track_mask: Tensor | None = None
     """[requests], bool: whether the state is kept in this round; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:308
+    # specs/sglang/slots.yaml:312
     static_mamba_track_seqlens: Tensor | None = None
     """[requests], int32: after how many tokens the state is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:316
+    # specs/sglang/slots.yaml:320
     num_token_non_padded: Tensor | None = None
     """[1], int32: rows that are real, or those of them that this rank routes; expert routing
     skips the rest; only where counts_real_tokens.
     """
-    # specs/sglang/slots.yaml:334
+    # specs/sglang/slots.yaml:338
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -2550,102 +2554,102 @@ class PrefillGraphDraftBatch(LoadedBatch):
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor | None = None
     """[tokens], int64: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:86
+    # specs/sglang/slots.yaml:90
     pipeline_hidden_states: Tensor | None = None
     """[proxy_tokens, hidden_size * residual_streams], bfloat16: what the previous pipeline rank
     computed; only where pp_size > 1.
     """
-    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:93
     pipeline_residual: Tensor | None = None
     """[proxy_tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
-    # specs/sglang/slots.yaml:253
+    # specs/sglang/slots.yaml:257
     static_seq_lens: Tensor | None = None
     """[requests], int64: tokens of each sequence; only where has_static_requests."""
-    # specs/sglang/slots.yaml:256
+    # specs/sglang/slots.yaml:260
     static_extend_seq_lens: Tensor | None = None
     """[requests], int64: new tokens of each request; only where has_static_requests."""
-    # specs/sglang/slots.yaml:259
+    # specs/sglang/slots.yaml:263
     static_extend_prefix_lens: Tensor | None = None
     """[requests], int64: tokens already in the pool; only where has_static_requests."""
-    # specs/sglang/slots.yaml:262
+    # specs/sglang/slots.yaml:266
     static_extend_start_loc: Tensor | None = None
     """[requests], int64: first token of each request; only where has_static_requests."""
-    # specs/sglang/slots.yaml:265
+    # specs/sglang/slots.yaml:269
     static_req_pool_indices: Tensor | None = None
     """[requests], int64: rows of the request table; only where has_static_requests."""
-    # specs/sglang/slots.yaml:268
+    # specs/sglang/slots.yaml:272
     static_orig_seq_lens: Tensor | None = None
     """[requests], int64: tokens of each sequence before it was cut; only where
     has_static_requests.
     """
-    # specs/sglang/slots.yaml:272
+    # specs/sglang/slots.yaml:276
     static_seq_lens_cpu: Tensor | None = None
     """[requests], int64 on the host: the same on the host; only where whole_prefill_graph."""
-    # specs/sglang/slots.yaml:275
+    # specs/sglang/slots.yaml:279
     prefix_starts: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req], int32: where each chunk of a prefix begins;
     only where chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:278
+    # specs/sglang/slots.yaml:282
     prefix_seq_lens: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req], int32: tokens of each; only where
     chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:281
+    # specs/sglang/slots.yaml:285
     prefix_cu_seq_lens: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req + 1], int32: where its keys begin; only where
     chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:284
+    # specs/sglang/slots.yaml:288
     prefix_kv_indices: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req * prefix_chunk_length], int32: slots of all of
     them; only where chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:287
+    # specs/sglang/slots.yaml:291
     prefix_starts_cpu: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req], int32 on the host: where each chunk of a
     prefix begins; only where chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:290
+    # specs/sglang/slots.yaml:294
     prefix_seq_lens_cpu: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req], int32 on the host: tokens of each; only where
     chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:293
+    # specs/sglang/slots.yaml:297
     static_input_embeds: Tensor | None = None
     """[tokens, draft_input_size], bfloat16: embeddings of what is not text; only where
     embeds_prompts_draft.
     """
-    # specs/sglang/slots.yaml:297
+    # specs/sglang/slots.yaml:301
     static_mrope_positions: Tensor | None = None
     """[3, tokens], int64: three-axis rotary positions; only where enable_prefill_graph and
     is_multimodal.
     """
-    # specs/sglang/slots.yaml:301
+    # specs/sglang/slots.yaml:305
     static_mamba_track_indices: Tensor | None = None
     """[requests], int64: where the state of each request is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:305
+    # specs/sglang/slots.yaml:309
     static_mamba_track_mask: Tensor | None = None
     """[requests], bool: whether the state is kept in this round; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:308
+    # specs/sglang/slots.yaml:312
     static_mamba_track_seqlens: Tensor | None = None
     """[requests], int32: after how many tokens the state is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:312
+    # specs/sglang/slots.yaml:316
     static_draft_hidden_states: Tensor | None = None
     """[tokens, draft_input_size], bfloat16: hidden states of the target for the draft model;
     only where has_static_requests.
     """
-    # specs/sglang/slots.yaml:316
+    # specs/sglang/slots.yaml:320
     num_token_non_padded: Tensor | None = None
     """[1], int32: rows that are real, or those of them that this rank routes; expert routing
     skips the rest; only where counts_real_tokens.
     """
-    # specs/sglang/slots.yaml:334
+    # specs/sglang/slots.yaml:338
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""

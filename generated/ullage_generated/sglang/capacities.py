@@ -13,7 +13,7 @@ from ullage_runtime.version import require_generated_code_version
 
 from .config import Config, SpeculativeAlgorithm
 
-require_generated_code_version(7, __name__)
+require_generated_code_version(8, __name__)
 
 
 # specs/sglang/runners/decode_graph.yaml:1
@@ -62,7 +62,7 @@ class DecodeGraphTargetCapacities:
     Attained in capture by adaptive_draft_tokens@serving = max(speculative_adaptive_candidates),
     requests = max(captured).
     """
-    # specs/sglang/slots.yaml:80
+    # specs/sglang/slots.yaml:84
     custom_mask_0: int
     """Bound by capture; proved: sound and tight.
 
@@ -181,7 +181,7 @@ class DflashGraphDraftCapacities:
     Attained in capture_block by adaptive_draft_tokens@serving =
     max(speculative_adaptive_candidates), requests = max(captured).
     """
-    # specs/sglang/slots.yaml:80
+    # specs/sglang/slots.yaml:84
     custom_mask_0: int
     """Bound by capture_block; proved: sound and tight.
 
@@ -191,7 +191,7 @@ class DflashGraphDraftCapacities:
     Attained in capture_block by adaptive_draft_tokens@serving =
     max(speculative_adaptive_candidates), requests = max(captured).
     """
-    # specs/sglang/slots.yaml:194
+    # specs/sglang/slots.yaml:198
     block_proposals_0: int
     """Bound by capture_block; proved: sound and tight.
 
@@ -200,7 +200,7 @@ class DflashGraphDraftCapacities:
     Attained in capture_block by adaptive_draft_tokens@serving =
     min(speculative_adaptive_candidates), requests = max(captured).
     """
-    # specs/sglang/slots.yaml:197
+    # specs/sglang/slots.yaml:201
     block_local_max_0: int
     """Bound by capture_block; proved: sound and tight.
 
@@ -209,7 +209,7 @@ class DflashGraphDraftCapacities:
     Attained in capture_block by adaptive_draft_tokens@serving =
     min(speculative_adaptive_candidates), requests = max(captured).
     """
-    # specs/sglang/slots.yaml:200
+    # specs/sglang/slots.yaml:204
     block_local_ids_0: int
     """Bound by capture_block; proved: sound and tight.
 
@@ -218,7 +218,7 @@ class DflashGraphDraftCapacities:
     Attained in capture_block by adaptive_draft_tokens@serving =
     min(speculative_adaptive_candidates), requests = max(captured).
     """
-    # specs/sglang/slots.yaml:203
+    # specs/sglang/slots.yaml:207
     block_gathered_max_1: int
     """Bound by capture_block; proved: sound and tight.
 
@@ -227,7 +227,7 @@ class DflashGraphDraftCapacities:
     Attained in capture_block by adaptive_draft_tokens@serving =
     min(speculative_adaptive_candidates), requests = max(captured).
     """
-    # specs/sglang/slots.yaml:206
+    # specs/sglang/slots.yaml:210
     block_gathered_ids_1: int
     """Bound by capture_block; proved: sound and tight.
 
@@ -236,7 +236,7 @@ class DflashGraphDraftCapacities:
     Attained in capture_block by adaptive_draft_tokens@serving =
     min(speculative_adaptive_candidates), requests = max(captured).
     """
-    # specs/sglang/slots.yaml:209
+    # specs/sglang/slots.yaml:213
     block_best_rank_1: int
     """Bound by capture_block; proved: sound and tight.
 
@@ -245,7 +245,7 @@ class DflashGraphDraftCapacities:
     Attained in capture_block by adaptive_draft_tokens@serving =
     min(speculative_adaptive_candidates), requests = max(captured).
     """
-    # specs/sglang/slots.yaml:212
+    # specs/sglang/slots.yaml:216
     block_selected_ids_1: int
     """Bound by capture_block; proved: sound and tight.
 
@@ -588,7 +588,7 @@ class EagerTargetCapacities:
 
     Attained in target_verify by requests = max_running_requests.
     """
-    # specs/sglang/slots.yaml:27
+    # specs/sglang/slots.yaml:28
     extend_seq_lens_0: int
     """Bound by decode_beside_extend, decode_in_coordinated_extend, dllm_extend, extend; proved:
     sound and tight.
@@ -770,7 +770,7 @@ class EagerDraftCapacities:
 
     Attained in frozen_kv_draft by requests = max_running_requests.
     """
-    # specs/sglang/slots.yaml:27
+    # specs/sglang/slots.yaml:28
     extend_seq_lens_0: int
     """Bound by adaptive_draft_extend, dflash_draft, draft_extend; proved: sound and tight.
 
@@ -992,7 +992,7 @@ class MultiLayerGraphDraftCapacities:
 
     Attained in capture_multi_layer by requests = max(captured_drafts).
     """
-    # specs/sglang/slots.yaml:175
+    # specs/sglang/slots.yaml:179
     layer_logits_0: int
     """Bound by capture_multi_layer; proved: sound and tight.
 
@@ -1092,21 +1092,19 @@ class PrefillGraphTargetCapacities:
     """Bound by capture_prefill, decode_beside_extend, extend; proved: sound and tight.
 
     Formula: max(full_prefill_max_req if whole_prefill_graph else 1, min(max_running_requests,
+    max(captured_tokens) // cp_align * cp_align // attn_tp_size * attn_tp_size) if not speculative
+    and require_mlp_sync and not whole_prefill_graph and 1 <= max(captured_tokens) // cp_align *
+    cp_align // attn_tp_size * attn_tp_size else 0, min(max_running_requests, prefill_limit_target,
     max(captured_tokens) // cp_align * cp_align // attn_tp_size * attn_tp_size if require_mlp_sync
-    else max_running_requests) if not speculative and require_mlp_sync and not whole_prefill_graph
-    and 1 <= (max(captured_tokens) // cp_align * cp_align // attn_tp_size * attn_tp_size if
-    require_mlp_sync else max_running_requests) else 0, min(max_running_requests,
-    prefill_limit_target, max(captured_tokens) // cp_align * cp_align // attn_tp_size * attn_tp_size
-    if require_mlp_sync else prefill_limit_target, prefill_limit_target if require_mlp_sync else
-    max(captured_tokens)) if not whole_prefill_graph and 1 <= (max(captured_tokens) // cp_align *
-    cp_align // attn_tp_size * attn_tp_size if require_mlp_sync else prefill_limit_target) else 0).
+    else prefill_limit_target, prefill_limit_target if require_mlp_sync else max(captured_tokens))
+    if not whole_prefill_graph and 1 <= (max(captured_tokens) // cp_align * cp_align // attn_tp_size
+    * attn_tp_size if require_mlp_sync else prefill_limit_target) else 0).
 
     Attained in capture_prefill by tokens = 1.
 
     Attained in decode_beside_extend by requests = min(max_running_requests, max(captured_tokens) //
-    cp_align * cp_align // attn_tp_size * attn_tp_size if require_mlp_sync else
-    max_running_requests), requests@extend = 1, tokens@extend = 1, requests@decode_beside_extend =
-    1.
+    cp_align * cp_align // attn_tp_size * attn_tp_size), requests@extend = 1, tokens@extend = 1,
+    requests@decode_beside_extend = 1.
 
     Attained in extend by requests = min(max_running_requests, prefill_limit_target,
     max(captured_tokens) // cp_align * cp_align // attn_tp_size * attn_tp_size if require_mlp_sync
@@ -1169,22 +1167,16 @@ class PrefillGraphTargetCapacities:
                 // config.cp_align
                 * config.cp_align
                 // config.attn_tp_size
-                * config.attn_tp_size
-                if config.require_mlp_sync
-                else config.max_running_requests,
+                * config.attn_tp_size,
             )
             if not config.speculative
             and config.require_mlp_sync
             and not config.whole_prefill_graph
-            and (
-                max(present(config.captured_tokens))
-                // config.cp_align
-                * config.cp_align
-                // config.attn_tp_size
-                * config.attn_tp_size
-                if config.require_mlp_sync
-                else config.max_running_requests
-            )
+            and max(present(config.captured_tokens))
+            // config.cp_align
+            * config.cp_align
+            // config.attn_tp_size
+            * config.attn_tp_size
             >= 1
             else 0,
             # extend, specs/sglang/modes/extend.yaml:1

@@ -15,7 +15,7 @@ from ullage_runtime.configuration import Defaults, Problems, present
 from ullage_runtime.integers import align_up, cdiv
 from ullage_runtime.version import require_generated_code_version
 
-require_generated_code_version(7, __name__)
+require_generated_code_version(8, __name__)
 
 
 # specs/sglang/engine.yaml:83

@@ -46,7 +46,7 @@ from .config import Config
 from .engine import DecodeGraphTargetEngine, DecodeGraphTargetFacts
 from .registry import DecodeGraphTargetRegistry
 
-require_generated_code_version(7, __name__)
+require_generated_code_version(8, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -1642,7 +1642,7 @@ class DecodeGraphTargetRunner:
                 place="specs/sglang/slots.yaml:24",
                 known=known,
             )
-        # specs/sglang/slots.yaml:36
+        # specs/sglang/slots.yaml:40
         if registry.encoder_lens is not None and (
             live.encoder_lens is not None or rows.requests > 0
         ):
@@ -1653,11 +1653,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.encoder_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:36",
+                place="specs/sglang/slots.yaml:40",
                 accepts=(torch.int32, torch.int64),
                 known=known,
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:44
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -1666,10 +1666,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
                 known=known,
             )
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:47
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -1678,10 +1678,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:43",
+                place="specs/sglang/slots.yaml:47",
                 known=known,
             )
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:50
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -1692,11 +1692,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:50",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:53
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -1707,11 +1707,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:53",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:52
+        # specs/sglang/slots.yaml:56
         if registry.ngram_out_column_starts is not None and (
             live.ngram_out_column_starts is not None or rows.requests > 0
         ):
@@ -1722,10 +1722,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_out_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:52",
+                place="specs/sglang/slots.yaml:56",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:55
+        # specs/sglang/slots.yaml:59
         if registry.ngram_out_req_lens is not None and (
             live.ngram_out_req_lens is not None or rows.requests > 0
         ):
@@ -1736,10 +1736,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_out_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:55",
+                place="specs/sglang/slots.yaml:59",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:58
+        # specs/sglang/slots.yaml:62
         if registry.ngram_skip_update is not None and (
             live.ngram_skip_update is not None or rows.requests > 0
         ):
@@ -1750,9 +1750,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_skip_update,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:58",
+                place="specs/sglang/slots.yaml:62",
             )
-        # specs/sglang/slots.yaml:61
+        # specs/sglang/slots.yaml:65
         if registry.canary_request_ids is not None and (
             live.request_ids is not None or rows.requests > 0
         ):
@@ -1763,9 +1763,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.canary_request_ids,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:65",
             )
-        # specs/sglang/slots.yaml:64
+        # specs/sglang/slots.yaml:68
         if registry.canary_bootstrap_rooms is not None and (
             live.bootstrap_rooms is not None or rows.requests > 0
         ):
@@ -1776,9 +1776,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.canary_bootstrap_rooms,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:68",
             )
-        # specs/sglang/slots.yaml:67
+        # specs/sglang/slots.yaml:71
         if registry.dllm_input_state is not None and live.dllm_input_state is not None:
             check_source(
                 mode,
@@ -1787,9 +1787,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.tokens, config.hidden_size),
                 into=registry.dllm_input_state,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:67",
+                place="specs/sglang/slots.yaml:71",
             )
-        # specs/sglang/slots.yaml:86
+        # specs/sglang/slots.yaml:90
         if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
             check_source(
                 mode,
@@ -1798,9 +1798,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.proxy_tokens, config.hidden_size * config.residual_streams),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:86",
+                place="specs/sglang/slots.yaml:90",
             )
-        # specs/sglang/slots.yaml:89
+        # specs/sglang/slots.yaml:93
         if registry.pipeline_residual is not None and live.pipeline_residual is not None:
             check_source(
                 mode,
@@ -1809,7 +1809,7 @@ class DecodeGraphTargetRunner:
                 shape=(rows.proxy_tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:89",
+                place="specs/sglang/slots.yaml:93",
             )
         if self.debug.values:
             self._check_values_adaptive_verify(live, mode)
@@ -1868,7 +1868,7 @@ class DecodeGraphTargetRunner:
                 ),
                 # specs/sglang/backends/prepared.yaml:3
                 Slot("graph_input_embeds", registry.graph_input_embeds),
-                # specs/sglang/slots.yaml:67
+                # specs/sglang/slots.yaml:71
                 Slot(
                     "dllm_input_state",
                     registry.dllm_input_state,
@@ -1934,7 +1934,7 @@ class DecodeGraphTargetRunner:
                     fill=config.sequence_fill,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:36
+                # specs/sglang/slots.yaml:40
                 Slot(
                     "encoder_lens",
                     registry.encoder_lens,
@@ -1943,7 +1943,7 @@ class DecodeGraphTargetRunner:
                     if registry.encoder_lens is None
                     else present(config.max_source_positions),
                 ),
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:44
                 Slot(
                     "mamba_track_indices",
                     registry.mamba_track_indices,
@@ -1951,7 +1951,7 @@ class DecodeGraphTargetRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:47
                 Slot(
                     "mamba_track_mask",
                     registry.mamba_track_mask,
@@ -1959,31 +1959,31 @@ class DecodeGraphTargetRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:50
                 Slot(
                     "ngram_column_starts",
                     registry.ngram_column_starts,
                     source="ngram_column_starts",
                 ),
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:53
                 Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
-                # specs/sglang/slots.yaml:52
+                # specs/sglang/slots.yaml:56
                 Slot(
                     "ngram_out_column_starts",
                     registry.ngram_out_column_starts,
                     source="ngram_out_column_starts",
                 ),
-                # specs/sglang/slots.yaml:55
+                # specs/sglang/slots.yaml:59
                 Slot(
                     "ngram_out_req_lens", registry.ngram_out_req_lens, source="ngram_out_req_lens"
                 ),
-                # specs/sglang/slots.yaml:58
+                # specs/sglang/slots.yaml:62
                 Slot("ngram_skip_update", registry.ngram_skip_update, source="ngram_skip_update"),
-                # specs/sglang/slots.yaml:61
+                # specs/sglang/slots.yaml:65
                 Slot(
                     "canary_request_ids", registry.canary_request_ids, source="request_ids", fill=0
                 ),
-                # specs/sglang/slots.yaml:64
+                # specs/sglang/slots.yaml:68
                 Slot(
                     "canary_bootstrap_rooms",
                     registry.canary_bootstrap_rooms,
@@ -2008,14 +2008,14 @@ class DecodeGraphTargetRunner:
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                 ),
-                # specs/sglang/slots.yaml:74
+                # specs/sglang/slots.yaml:78
                 Slot(
                     "global_num_tokens",
                     registry.global_num_tokens,
                     fill=lambda _, extents: extents.padded.tokens,
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:77
+                # specs/sglang/slots.yaml:81
                 Slot(
                     "global_num_tokens_for_logprob",
                     registry.global_num_tokens_for_logprob,
@@ -2028,7 +2028,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.vocab_size),
                     (extents.padded.tokens, config.vocab_size),
                 ),
-                # specs/sglang/slots.yaml:83
+                # specs/sglang/slots.yaml:87
                 Slot("graph_logits", registry.graph_logits),
             ),
             SlotGroup(
@@ -2036,7 +2036,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.proxy_tokens, config.hidden_size * config.residual_streams),
                     (extents.padded.proxy_tokens, config.hidden_size * config.residual_streams),
                 ),
-                # specs/sglang/slots.yaml:86
+                # specs/sglang/slots.yaml:90
                 Slot(
                     "pipeline_hidden_states",
                     registry.pipeline_hidden_states,
@@ -2049,7 +2049,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.proxy_tokens, config.hidden_size),
                     (extents.padded.proxy_tokens, config.hidden_size),
                 ),
-                # specs/sglang/slots.yaml:89
+                # specs/sglang/slots.yaml:93
                 Slot(
                     "pipeline_residual",
                     registry.pipeline_residual,
@@ -2059,7 +2059,7 @@ class DecodeGraphTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:316
+                # specs/sglang/slots.yaml:320
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -2079,14 +2079,14 @@ class DecodeGraphTargetRunner:
                     ),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:326
+                # specs/sglang/slots.yaml:330
                 Slot(
                     "first_num_token_non_padded",
                     registry.first_num_token_non_padded,
                     fill=lambda _, extents: min(extents.rows.tokens, extents.padded.split_tokens),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:329
+                # specs/sglang/slots.yaml:333
                 Slot(
                     "second_num_token_non_padded",
                     registry.second_num_token_non_padded,
@@ -2356,7 +2356,7 @@ class DecodeGraphTargetRunner:
                 live.encoder_lens,
                 0,
                 present(config.max_source_positions),
-                place="specs/sglang/slots.yaml:36",
+                place="specs/sglang/slots.yaml:40",
             )
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -2365,7 +2365,7 @@ class DecodeGraphTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -2374,7 +2374,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:50",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -2383,7 +2383,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:53",
             )
         if (
             registry.ngram_out_column_starts is not None
@@ -2395,7 +2395,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_out_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:52",
+                place="specs/sglang/slots.yaml:56",
             )
         if registry.ngram_out_req_lens is not None and live.ngram_out_req_lens is not None:
             check_values(
@@ -2404,7 +2404,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_out_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:55",
+                place="specs/sglang/slots.yaml:59",
             )
         if registry.canary_request_ids is not None and live.request_ids is not None:
             check_values(
@@ -2413,7 +2413,7 @@ class DecodeGraphTargetRunner:
                 live.request_ids,
                 0,
                 4611686018427387904,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:65",
             )
         if registry.canary_bootstrap_rooms is not None and live.bootstrap_rooms is not None:
             check_values(
@@ -2422,7 +2422,7 @@ class DecodeGraphTargetRunner:
                 live.bootstrap_rooms,
                 -1,
                 4611686018427387904,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:68",
             )
 
     def _poison_adaptive_verify(self, live: LiveBatch) -> None:
@@ -2541,32 +2541,32 @@ class DecodeGraphTargetRunner:
             )
         if batch.encoder_lens is not None:
             require_unpoisoned(
-                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:40"
             )
         if batch.mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:47"
             )
         if batch.canary_request_ids is not None:
             require_unpoisoned(
                 mode,
                 "canary_request_ids",
                 batch.canary_request_ids,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:65",
             )
         if batch.canary_bootstrap_rooms is not None:
             require_unpoisoned(
                 mode,
                 "canary_bootstrap_rooms",
                 batch.canary_bootstrap_rooms,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:68",
             )
 
     def _check_sources_capturing(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -2663,7 +2663,7 @@ class DecodeGraphTargetRunner:
                 place="specs/sglang/slots.yaml:24",
                 known=known,
             )
-        # specs/sglang/slots.yaml:36
+        # specs/sglang/slots.yaml:40
         if registry.encoder_lens is not None and (
             live.encoder_lens is not None or rows.requests > 0
         ):
@@ -2674,11 +2674,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.encoder_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:36",
+                place="specs/sglang/slots.yaml:40",
                 accepts=(torch.int32, torch.int64),
                 known=known,
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:44
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -2687,10 +2687,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
                 known=known,
             )
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:47
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -2699,10 +2699,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:43",
+                place="specs/sglang/slots.yaml:47",
                 known=known,
             )
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:50
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -2713,11 +2713,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:50",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:53
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -2728,11 +2728,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:53",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:52
+        # specs/sglang/slots.yaml:56
         if registry.ngram_out_column_starts is not None and (
             live.ngram_out_column_starts is not None or rows.requests > 0
         ):
@@ -2743,11 +2743,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_out_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:52",
+                place="specs/sglang/slots.yaml:56",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:55
+        # specs/sglang/slots.yaml:59
         if registry.ngram_out_req_lens is not None and (
             live.ngram_out_req_lens is not None or rows.requests > 0
         ):
@@ -2758,11 +2758,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_out_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:55",
+                place="specs/sglang/slots.yaml:59",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:58
+        # specs/sglang/slots.yaml:62
         if registry.ngram_skip_update is not None and (
             live.ngram_skip_update is not None or rows.requests > 0
         ):
@@ -2773,10 +2773,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_skip_update,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:58",
+                place="specs/sglang/slots.yaml:62",
                 known=known,
             )
-        # specs/sglang/slots.yaml:61
+        # specs/sglang/slots.yaml:65
         if registry.canary_request_ids is not None and (
             live.request_ids is not None or rows.requests > 0
         ):
@@ -2787,10 +2787,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.canary_request_ids,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:65",
                 known=known,
             )
-        # specs/sglang/slots.yaml:64
+        # specs/sglang/slots.yaml:68
         if registry.canary_bootstrap_rooms is not None and (
             live.bootstrap_rooms is not None or rows.requests > 0
         ):
@@ -2801,10 +2801,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.canary_bootstrap_rooms,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:68",
                 known=known,
             )
-        # specs/sglang/slots.yaml:67
+        # specs/sglang/slots.yaml:71
         if registry.dllm_input_state is not None and live.dllm_input_state is not None:
             check_source(
                 mode,
@@ -2813,10 +2813,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.tokens, config.hidden_size),
                 into=registry.dllm_input_state,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:67",
+                place="specs/sglang/slots.yaml:71",
                 known=known,
             )
-        # specs/sglang/slots.yaml:80
+        # specs/sglang/slots.yaml:84
         if live.custom_mask is not None:
             check_source(
                 mode,
@@ -2825,10 +2825,10 @@ class DecodeGraphTargetRunner:
                 shape=((rows.requests * config.sequence_fill + rows.tokens) * config.target_width,),
                 into=registry.custom_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:80",
+                place="specs/sglang/slots.yaml:84",
                 known=known,
             )
-        # specs/sglang/slots.yaml:86
+        # specs/sglang/slots.yaml:90
         if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
             check_source(
                 mode,
@@ -2837,10 +2837,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.proxy_tokens, config.hidden_size * config.residual_streams),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:86",
+                place="specs/sglang/slots.yaml:90",
                 known=known,
             )
-        # specs/sglang/slots.yaml:89
+        # specs/sglang/slots.yaml:93
         if registry.pipeline_residual is not None and live.pipeline_residual is not None:
             check_source(
                 mode,
@@ -2849,7 +2849,7 @@ class DecodeGraphTargetRunner:
                 shape=(rows.proxy_tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:89",
+                place="specs/sglang/slots.yaml:93",
                 known=known,
             )
         if self.debug.values:
@@ -2909,7 +2909,7 @@ class DecodeGraphTargetRunner:
                 ),
                 # specs/sglang/backends/prepared.yaml:3
                 Slot("graph_input_embeds", registry.graph_input_embeds),
-                # specs/sglang/slots.yaml:67
+                # specs/sglang/slots.yaml:71
                 Slot(
                     "dllm_input_state",
                     registry.dllm_input_state,
@@ -2978,7 +2978,7 @@ class DecodeGraphTargetRunner:
                     fill=config.sequence_fill,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:36
+                # specs/sglang/slots.yaml:40
                 Slot(
                     "encoder_lens",
                     registry.encoder_lens,
@@ -2987,7 +2987,7 @@ class DecodeGraphTargetRunner:
                     if registry.encoder_lens is None
                     else present(config.max_source_positions),
                 ),
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:44
                 Slot(
                     "mamba_track_indices",
                     registry.mamba_track_indices,
@@ -2995,7 +2995,7 @@ class DecodeGraphTargetRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:47
                 Slot(
                     "mamba_track_mask",
                     registry.mamba_track_mask,
@@ -3003,31 +3003,31 @@ class DecodeGraphTargetRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:50
                 Slot(
                     "ngram_column_starts",
                     registry.ngram_column_starts,
                     source="ngram_column_starts",
                 ),
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:53
                 Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
-                # specs/sglang/slots.yaml:52
+                # specs/sglang/slots.yaml:56
                 Slot(
                     "ngram_out_column_starts",
                     registry.ngram_out_column_starts,
                     source="ngram_out_column_starts",
                 ),
-                # specs/sglang/slots.yaml:55
+                # specs/sglang/slots.yaml:59
                 Slot(
                     "ngram_out_req_lens", registry.ngram_out_req_lens, source="ngram_out_req_lens"
                 ),
-                # specs/sglang/slots.yaml:58
+                # specs/sglang/slots.yaml:62
                 Slot("ngram_skip_update", registry.ngram_skip_update, source="ngram_skip_update"),
-                # specs/sglang/slots.yaml:61
+                # specs/sglang/slots.yaml:65
                 Slot(
                     "canary_request_ids", registry.canary_request_ids, source="request_ids", fill=0
                 ),
-                # specs/sglang/slots.yaml:64
+                # specs/sglang/slots.yaml:68
                 Slot(
                     "canary_bootstrap_rooms",
                     registry.canary_bootstrap_rooms,
@@ -3052,7 +3052,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, present(config.draft_input_size)),
                     (extents.padded.tokens, present(config.draft_input_size)),
                 ),
-                # specs/sglang/slots.yaml:70
+                # specs/sglang/slots.yaml:74
                 Slot("aux_hidden_states", registry.aux_hidden_states),
             ),
             SlotGroup(
@@ -3060,14 +3060,14 @@ class DecodeGraphTargetRunner:
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                 ),
-                # specs/sglang/slots.yaml:74
+                # specs/sglang/slots.yaml:78
                 Slot(
                     "global_num_tokens",
                     registry.global_num_tokens,
                     fill=lambda _, extents: extents.padded.tokens,
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:77
+                # specs/sglang/slots.yaml:81
                 Slot(
                     "global_num_tokens_for_logprob",
                     registry.global_num_tokens_for_logprob,
@@ -3086,7 +3086,7 @@ class DecodeGraphTargetRunner:
                         * config.target_width,
                     ),
                 ),
-                # specs/sglang/slots.yaml:80
+                # specs/sglang/slots.yaml:84
                 Slot("custom_mask", registry.custom_mask, source="custom_mask", optional=True),
             ),
             SlotGroup(
@@ -3094,7 +3094,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.vocab_size),
                     (extents.padded.tokens, config.vocab_size),
                 ),
-                # specs/sglang/slots.yaml:83
+                # specs/sglang/slots.yaml:87
                 Slot("graph_logits", registry.graph_logits),
             ),
             SlotGroup(
@@ -3102,7 +3102,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.proxy_tokens, config.hidden_size * config.residual_streams),
                     (extents.padded.proxy_tokens, config.hidden_size * config.residual_streams),
                 ),
-                # specs/sglang/slots.yaml:86
+                # specs/sglang/slots.yaml:90
                 Slot(
                     "pipeline_hidden_states",
                     registry.pipeline_hidden_states,
@@ -3115,7 +3115,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.proxy_tokens, config.hidden_size),
                     (extents.padded.proxy_tokens, config.hidden_size),
                 ),
-                # specs/sglang/slots.yaml:89
+                # specs/sglang/slots.yaml:93
                 Slot(
                     "pipeline_residual",
                     registry.pipeline_residual,
@@ -3125,7 +3125,7 @@ class DecodeGraphTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:316
+                # specs/sglang/slots.yaml:320
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -3145,14 +3145,14 @@ class DecodeGraphTargetRunner:
                     ),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:326
+                # specs/sglang/slots.yaml:330
                 Slot(
                     "first_num_token_non_padded",
                     registry.first_num_token_non_padded,
                     fill=lambda _, extents: min(extents.rows.tokens, extents.padded.split_tokens),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:329
+                # specs/sglang/slots.yaml:333
                 Slot(
                     "second_num_token_non_padded",
                     registry.second_num_token_non_padded,
@@ -3450,7 +3450,7 @@ class DecodeGraphTargetRunner:
                 live.encoder_lens,
                 0,
                 present(config.max_source_positions),
-                place="specs/sglang/slots.yaml:36",
+                place="specs/sglang/slots.yaml:40",
             )
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -3459,7 +3459,7 @@ class DecodeGraphTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -3468,7 +3468,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:50",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -3477,7 +3477,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:53",
             )
         if (
             registry.ngram_out_column_starts is not None
@@ -3489,7 +3489,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_out_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:52",
+                place="specs/sglang/slots.yaml:56",
             )
         if registry.ngram_out_req_lens is not None and live.ngram_out_req_lens is not None:
             check_values(
@@ -3498,7 +3498,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_out_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:55",
+                place="specs/sglang/slots.yaml:59",
             )
         if registry.canary_request_ids is not None and live.request_ids is not None:
             check_values(
@@ -3507,7 +3507,7 @@ class DecodeGraphTargetRunner:
                 live.request_ids,
                 0,
                 4611686018427387904,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:65",
             )
         if registry.canary_bootstrap_rooms is not None and live.bootstrap_rooms is not None:
             check_values(
@@ -3516,7 +3516,7 @@ class DecodeGraphTargetRunner:
                 live.bootstrap_rooms,
                 -1,
                 4611686018427387904,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:68",
             )
 
     def _poison_capturing(self, live: LiveBatch) -> None:
@@ -3635,36 +3635,36 @@ class DecodeGraphTargetRunner:
             )
         if batch.encoder_lens is not None:
             require_unpoisoned(
-                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:40"
             )
         if batch.mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:47"
             )
         if batch.canary_request_ids is not None:
             require_unpoisoned(
                 mode,
                 "canary_request_ids",
                 batch.canary_request_ids,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:65",
             )
         if batch.canary_bootstrap_rooms is not None:
             require_unpoisoned(
                 mode,
                 "canary_bootstrap_rooms",
                 batch.canary_bootstrap_rooms,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:68",
             )
         if batch.dllm_input_state is not None:
             require_unpoisoned(
-                mode, "dllm_input_state", batch.dllm_input_state, place="specs/sglang/slots.yaml:67"
+                mode, "dllm_input_state", batch.dllm_input_state, place="specs/sglang/slots.yaml:71"
             )
 
     def _check_sources_decoding(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -3761,7 +3761,7 @@ class DecodeGraphTargetRunner:
                 place="specs/sglang/slots.yaml:24",
                 known=known,
             )
-        # specs/sglang/slots.yaml:36
+        # specs/sglang/slots.yaml:40
         if registry.encoder_lens is not None and (
             live.encoder_lens is not None or rows.requests > 0
         ):
@@ -3772,11 +3772,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.encoder_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:36",
+                place="specs/sglang/slots.yaml:40",
                 accepts=(torch.int32, torch.int64),
                 known=known,
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:44
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -3785,10 +3785,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
                 known=known,
             )
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:47
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -3797,10 +3797,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:43",
+                place="specs/sglang/slots.yaml:47",
                 known=known,
             )
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:50
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -3811,11 +3811,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:50",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:53
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -3826,11 +3826,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:53",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:52
+        # specs/sglang/slots.yaml:56
         if registry.ngram_out_column_starts is not None and (
             live.ngram_out_column_starts is not None or rows.requests > 0
         ):
@@ -3841,10 +3841,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_out_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:52",
+                place="specs/sglang/slots.yaml:56",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:55
+        # specs/sglang/slots.yaml:59
         if registry.ngram_out_req_lens is not None and (
             live.ngram_out_req_lens is not None or rows.requests > 0
         ):
@@ -3855,10 +3855,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_out_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:55",
+                place="specs/sglang/slots.yaml:59",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:58
+        # specs/sglang/slots.yaml:62
         if registry.ngram_skip_update is not None and (
             live.ngram_skip_update is not None or rows.requests > 0
         ):
@@ -3869,9 +3869,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_skip_update,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:58",
+                place="specs/sglang/slots.yaml:62",
             )
-        # specs/sglang/slots.yaml:61
+        # specs/sglang/slots.yaml:65
         if registry.canary_request_ids is not None and (
             live.request_ids is not None or rows.requests > 0
         ):
@@ -3882,9 +3882,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.canary_request_ids,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:65",
             )
-        # specs/sglang/slots.yaml:64
+        # specs/sglang/slots.yaml:68
         if registry.canary_bootstrap_rooms is not None and (
             live.bootstrap_rooms is not None or rows.requests > 0
         ):
@@ -3895,9 +3895,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.canary_bootstrap_rooms,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:68",
             )
-        # specs/sglang/slots.yaml:67
+        # specs/sglang/slots.yaml:71
         if registry.dllm_input_state is not None and live.dllm_input_state is not None:
             check_source(
                 mode,
@@ -3906,9 +3906,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.tokens, config.hidden_size),
                 into=registry.dllm_input_state,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:67",
+                place="specs/sglang/slots.yaml:71",
             )
-        # specs/sglang/slots.yaml:86
+        # specs/sglang/slots.yaml:90
         if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
             check_source(
                 mode,
@@ -3917,9 +3917,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.proxy_tokens, config.hidden_size * config.residual_streams),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:86",
+                place="specs/sglang/slots.yaml:90",
             )
-        # specs/sglang/slots.yaml:89
+        # specs/sglang/slots.yaml:93
         if registry.pipeline_residual is not None and live.pipeline_residual is not None:
             check_source(
                 mode,
@@ -3928,7 +3928,7 @@ class DecodeGraphTargetRunner:
                 shape=(rows.proxy_tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:89",
+                place="specs/sglang/slots.yaml:93",
             )
         if self.debug.values:
             self._check_values_decoding(live, mode)
@@ -3987,7 +3987,7 @@ class DecodeGraphTargetRunner:
                 ),
                 # specs/sglang/backends/prepared.yaml:3
                 Slot("graph_input_embeds", registry.graph_input_embeds),
-                # specs/sglang/slots.yaml:67
+                # specs/sglang/slots.yaml:71
                 Slot(
                     "dllm_input_state",
                     registry.dllm_input_state,
@@ -4045,7 +4045,7 @@ class DecodeGraphTargetRunner:
                     fill=config.sequence_fill,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:36
+                # specs/sglang/slots.yaml:40
                 Slot(
                     "encoder_lens",
                     registry.encoder_lens,
@@ -4054,7 +4054,7 @@ class DecodeGraphTargetRunner:
                     if registry.encoder_lens is None
                     else present(config.max_source_positions),
                 ),
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:44
                 Slot(
                     "mamba_track_indices",
                     registry.mamba_track_indices,
@@ -4062,7 +4062,7 @@ class DecodeGraphTargetRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:47
                 Slot(
                     "mamba_track_mask",
                     registry.mamba_track_mask,
@@ -4070,31 +4070,31 @@ class DecodeGraphTargetRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:50
                 Slot(
                     "ngram_column_starts",
                     registry.ngram_column_starts,
                     source="ngram_column_starts",
                 ),
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:53
                 Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
-                # specs/sglang/slots.yaml:52
+                # specs/sglang/slots.yaml:56
                 Slot(
                     "ngram_out_column_starts",
                     registry.ngram_out_column_starts,
                     source="ngram_out_column_starts",
                 ),
-                # specs/sglang/slots.yaml:55
+                # specs/sglang/slots.yaml:59
                 Slot(
                     "ngram_out_req_lens", registry.ngram_out_req_lens, source="ngram_out_req_lens"
                 ),
-                # specs/sglang/slots.yaml:58
+                # specs/sglang/slots.yaml:62
                 Slot("ngram_skip_update", registry.ngram_skip_update, source="ngram_skip_update"),
-                # specs/sglang/slots.yaml:61
+                # specs/sglang/slots.yaml:65
                 Slot(
                     "canary_request_ids", registry.canary_request_ids, source="request_ids", fill=0
                 ),
-                # specs/sglang/slots.yaml:64
+                # specs/sglang/slots.yaml:68
                 Slot(
                     "canary_bootstrap_rooms",
                     registry.canary_bootstrap_rooms,
@@ -4119,14 +4119,14 @@ class DecodeGraphTargetRunner:
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                 ),
-                # specs/sglang/slots.yaml:74
+                # specs/sglang/slots.yaml:78
                 Slot(
                     "global_num_tokens",
                     registry.global_num_tokens,
                     fill=lambda _, extents: extents.padded.tokens,
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:77
+                # specs/sglang/slots.yaml:81
                 Slot(
                     "global_num_tokens_for_logprob",
                     registry.global_num_tokens_for_logprob,
@@ -4139,7 +4139,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.vocab_size),
                     (extents.padded.tokens, config.vocab_size),
                 ),
-                # specs/sglang/slots.yaml:83
+                # specs/sglang/slots.yaml:87
                 Slot("graph_logits", registry.graph_logits),
             ),
             SlotGroup(
@@ -4147,7 +4147,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.proxy_tokens, config.hidden_size * config.residual_streams),
                     (extents.padded.proxy_tokens, config.hidden_size * config.residual_streams),
                 ),
-                # specs/sglang/slots.yaml:86
+                # specs/sglang/slots.yaml:90
                 Slot(
                     "pipeline_hidden_states",
                     registry.pipeline_hidden_states,
@@ -4160,7 +4160,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.proxy_tokens, config.hidden_size),
                     (extents.padded.proxy_tokens, config.hidden_size),
                 ),
-                # specs/sglang/slots.yaml:89
+                # specs/sglang/slots.yaml:93
                 Slot(
                     "pipeline_residual",
                     registry.pipeline_residual,
@@ -4170,7 +4170,7 @@ class DecodeGraphTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:316
+                # specs/sglang/slots.yaml:320
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -4190,14 +4190,14 @@ class DecodeGraphTargetRunner:
                     ),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:326
+                # specs/sglang/slots.yaml:330
                 Slot(
                     "first_num_token_non_padded",
                     registry.first_num_token_non_padded,
                     fill=lambda _, extents: min(extents.rows.tokens, extents.padded.split_tokens),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:329
+                # specs/sglang/slots.yaml:333
                 Slot(
                     "second_num_token_non_padded",
                     registry.second_num_token_non_padded,
@@ -4467,7 +4467,7 @@ class DecodeGraphTargetRunner:
                 live.encoder_lens,
                 0,
                 present(config.max_source_positions),
-                place="specs/sglang/slots.yaml:36",
+                place="specs/sglang/slots.yaml:40",
             )
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -4476,7 +4476,7 @@ class DecodeGraphTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -4485,7 +4485,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:50",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -4494,7 +4494,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:53",
             )
         if (
             registry.ngram_out_column_starts is not None
@@ -4506,7 +4506,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_out_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:52",
+                place="specs/sglang/slots.yaml:56",
             )
         if registry.ngram_out_req_lens is not None and live.ngram_out_req_lens is not None:
             check_values(
@@ -4515,7 +4515,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_out_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:55",
+                place="specs/sglang/slots.yaml:59",
             )
         if registry.canary_request_ids is not None and live.request_ids is not None:
             check_values(
@@ -4524,7 +4524,7 @@ class DecodeGraphTargetRunner:
                 live.request_ids,
                 0,
                 4611686018427387904,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:65",
             )
         if registry.canary_bootstrap_rooms is not None and live.bootstrap_rooms is not None:
             check_values(
@@ -4533,7 +4533,7 @@ class DecodeGraphTargetRunner:
                 live.bootstrap_rooms,
                 -1,
                 4611686018427387904,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:68",
             )
 
     def _poison_decoding(self, live: LiveBatch) -> None:
@@ -4652,32 +4652,32 @@ class DecodeGraphTargetRunner:
             )
         if batch.encoder_lens is not None:
             require_unpoisoned(
-                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:40"
             )
         if batch.mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:47"
             )
         if batch.canary_request_ids is not None:
             require_unpoisoned(
                 mode,
                 "canary_request_ids",
                 batch.canary_request_ids,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:65",
             )
         if batch.canary_bootstrap_rooms is not None:
             require_unpoisoned(
                 mode,
                 "canary_bootstrap_rooms",
                 batch.canary_bootstrap_rooms,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:68",
             )
 
     def _check_sources_lengthening(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -4774,7 +4774,7 @@ class DecodeGraphTargetRunner:
                 place="specs/sglang/slots.yaml:24",
                 known=known,
             )
-        # specs/sglang/slots.yaml:36
+        # specs/sglang/slots.yaml:40
         if registry.encoder_lens is not None and (
             live.encoder_lens is not None or rows.requests > 0
         ):
@@ -4785,11 +4785,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.encoder_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:36",
+                place="specs/sglang/slots.yaml:40",
                 accepts=(torch.int32, torch.int64),
                 known=known,
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:44
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -4798,10 +4798,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
                 known=known,
             )
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:47
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -4810,10 +4810,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:43",
+                place="specs/sglang/slots.yaml:47",
                 known=known,
             )
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:50
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -4824,11 +4824,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:50",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:53
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -4839,11 +4839,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:53",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:52
+        # specs/sglang/slots.yaml:56
         if registry.ngram_out_column_starts is not None and (
             live.ngram_out_column_starts is not None or rows.requests > 0
         ):
@@ -4854,10 +4854,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_out_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:52",
+                place="specs/sglang/slots.yaml:56",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:55
+        # specs/sglang/slots.yaml:59
         if registry.ngram_out_req_lens is not None and (
             live.ngram_out_req_lens is not None or rows.requests > 0
         ):
@@ -4868,10 +4868,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_out_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:55",
+                place="specs/sglang/slots.yaml:59",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:58
+        # specs/sglang/slots.yaml:62
         if registry.ngram_skip_update is not None and (
             live.ngram_skip_update is not None or rows.requests > 0
         ):
@@ -4882,9 +4882,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_skip_update,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:58",
+                place="specs/sglang/slots.yaml:62",
             )
-        # specs/sglang/slots.yaml:61
+        # specs/sglang/slots.yaml:65
         if registry.canary_request_ids is not None and (
             live.request_ids is not None or rows.requests > 0
         ):
@@ -4895,9 +4895,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.canary_request_ids,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:65",
             )
-        # specs/sglang/slots.yaml:64
+        # specs/sglang/slots.yaml:68
         if registry.canary_bootstrap_rooms is not None and (
             live.bootstrap_rooms is not None or rows.requests > 0
         ):
@@ -4908,9 +4908,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.canary_bootstrap_rooms,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:68",
             )
-        # specs/sglang/slots.yaml:67
+        # specs/sglang/slots.yaml:71
         if registry.dllm_input_state is not None and live.dllm_input_state is not None:
             check_source(
                 mode,
@@ -4919,9 +4919,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.tokens, config.hidden_size),
                 into=registry.dllm_input_state,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:67",
+                place="specs/sglang/slots.yaml:71",
             )
-        # specs/sglang/slots.yaml:86
+        # specs/sglang/slots.yaml:90
         if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
             check_source(
                 mode,
@@ -4930,9 +4930,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.proxy_tokens, config.hidden_size * config.residual_streams),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:86",
+                place="specs/sglang/slots.yaml:90",
             )
-        # specs/sglang/slots.yaml:89
+        # specs/sglang/slots.yaml:93
         if registry.pipeline_residual is not None and live.pipeline_residual is not None:
             check_source(
                 mode,
@@ -4941,7 +4941,7 @@ class DecodeGraphTargetRunner:
                 shape=(rows.proxy_tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:89",
+                place="specs/sglang/slots.yaml:93",
             )
         if self.debug.values:
             self._check_values_lengthening(live, mode)
@@ -5000,7 +5000,7 @@ class DecodeGraphTargetRunner:
                 ),
                 # specs/sglang/backends/prepared.yaml:3
                 Slot("graph_input_embeds", registry.graph_input_embeds),
-                # specs/sglang/slots.yaml:67
+                # specs/sglang/slots.yaml:71
                 Slot(
                     "dllm_input_state",
                     registry.dllm_input_state,
@@ -5059,7 +5059,7 @@ class DecodeGraphTargetRunner:
                     fill=config.sequence_fill,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:36
+                # specs/sglang/slots.yaml:40
                 Slot(
                     "encoder_lens",
                     registry.encoder_lens,
@@ -5068,7 +5068,7 @@ class DecodeGraphTargetRunner:
                     if registry.encoder_lens is None
                     else present(config.max_source_positions),
                 ),
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:44
                 Slot(
                     "mamba_track_indices",
                     registry.mamba_track_indices,
@@ -5076,7 +5076,7 @@ class DecodeGraphTargetRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:47
                 Slot(
                     "mamba_track_mask",
                     registry.mamba_track_mask,
@@ -5084,31 +5084,31 @@ class DecodeGraphTargetRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:50
                 Slot(
                     "ngram_column_starts",
                     registry.ngram_column_starts,
                     source="ngram_column_starts",
                 ),
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:53
                 Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
-                # specs/sglang/slots.yaml:52
+                # specs/sglang/slots.yaml:56
                 Slot(
                     "ngram_out_column_starts",
                     registry.ngram_out_column_starts,
                     source="ngram_out_column_starts",
                 ),
-                # specs/sglang/slots.yaml:55
+                # specs/sglang/slots.yaml:59
                 Slot(
                     "ngram_out_req_lens", registry.ngram_out_req_lens, source="ngram_out_req_lens"
                 ),
-                # specs/sglang/slots.yaml:58
+                # specs/sglang/slots.yaml:62
                 Slot("ngram_skip_update", registry.ngram_skip_update, source="ngram_skip_update"),
-                # specs/sglang/slots.yaml:61
+                # specs/sglang/slots.yaml:65
                 Slot(
                     "canary_request_ids", registry.canary_request_ids, source="request_ids", fill=0
                 ),
-                # specs/sglang/slots.yaml:64
+                # specs/sglang/slots.yaml:68
                 Slot(
                     "canary_bootstrap_rooms",
                     registry.canary_bootstrap_rooms,
@@ -5133,14 +5133,14 @@ class DecodeGraphTargetRunner:
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                 ),
-                # specs/sglang/slots.yaml:74
+                # specs/sglang/slots.yaml:78
                 Slot(
                     "global_num_tokens",
                     registry.global_num_tokens,
                     fill=lambda _, extents: extents.padded.tokens,
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:77
+                # specs/sglang/slots.yaml:81
                 Slot(
                     "global_num_tokens_for_logprob",
                     registry.global_num_tokens_for_logprob,
@@ -5153,7 +5153,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.vocab_size),
                     (extents.padded.tokens, config.vocab_size),
                 ),
-                # specs/sglang/slots.yaml:83
+                # specs/sglang/slots.yaml:87
                 Slot("graph_logits", registry.graph_logits),
             ),
             SlotGroup(
@@ -5161,7 +5161,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.proxy_tokens, config.hidden_size * config.residual_streams),
                     (extents.padded.proxy_tokens, config.hidden_size * config.residual_streams),
                 ),
-                # specs/sglang/slots.yaml:86
+                # specs/sglang/slots.yaml:90
                 Slot(
                     "pipeline_hidden_states",
                     registry.pipeline_hidden_states,
@@ -5174,7 +5174,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.proxy_tokens, config.hidden_size),
                     (extents.padded.proxy_tokens, config.hidden_size),
                 ),
-                # specs/sglang/slots.yaml:89
+                # specs/sglang/slots.yaml:93
                 Slot(
                     "pipeline_residual",
                     registry.pipeline_residual,
@@ -5184,7 +5184,7 @@ class DecodeGraphTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:316
+                # specs/sglang/slots.yaml:320
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -5204,14 +5204,14 @@ class DecodeGraphTargetRunner:
                     ),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:326
+                # specs/sglang/slots.yaml:330
                 Slot(
                     "first_num_token_non_padded",
                     registry.first_num_token_non_padded,
                     fill=lambda _, extents: min(extents.rows.tokens, extents.padded.split_tokens),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:329
+                # specs/sglang/slots.yaml:333
                 Slot(
                     "second_num_token_non_padded",
                     registry.second_num_token_non_padded,
@@ -5481,7 +5481,7 @@ class DecodeGraphTargetRunner:
                 live.encoder_lens,
                 0,
                 present(config.max_source_positions),
-                place="specs/sglang/slots.yaml:36",
+                place="specs/sglang/slots.yaml:40",
             )
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -5490,7 +5490,7 @@ class DecodeGraphTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -5499,7 +5499,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:50",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -5508,7 +5508,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:53",
             )
         if (
             registry.ngram_out_column_starts is not None
@@ -5520,7 +5520,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_out_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:52",
+                place="specs/sglang/slots.yaml:56",
             )
         if registry.ngram_out_req_lens is not None and live.ngram_out_req_lens is not None:
             check_values(
@@ -5529,7 +5529,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_out_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:55",
+                place="specs/sglang/slots.yaml:59",
             )
         if registry.canary_request_ids is not None and live.request_ids is not None:
             check_values(
@@ -5538,7 +5538,7 @@ class DecodeGraphTargetRunner:
                 live.request_ids,
                 0,
                 4611686018427387904,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:65",
             )
         if registry.canary_bootstrap_rooms is not None and live.bootstrap_rooms is not None:
             check_values(
@@ -5547,7 +5547,7 @@ class DecodeGraphTargetRunner:
                 live.bootstrap_rooms,
                 -1,
                 4611686018427387904,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:68",
             )
 
     def _poison_lengthening(self, live: LiveBatch) -> None:
@@ -5666,36 +5666,36 @@ class DecodeGraphTargetRunner:
             )
         if batch.encoder_lens is not None:
             require_unpoisoned(
-                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:40"
             )
         if batch.mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:47"
             )
         if batch.canary_request_ids is not None:
             require_unpoisoned(
                 mode,
                 "canary_request_ids",
                 batch.canary_request_ids,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:65",
             )
         if batch.canary_bootstrap_rooms is not None:
             require_unpoisoned(
                 mode,
                 "canary_bootstrap_rooms",
                 batch.canary_bootstrap_rooms,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:68",
             )
         if batch.dllm_input_state is not None:
             require_unpoisoned(
-                mode, "dllm_input_state", batch.dllm_input_state, place="specs/sglang/slots.yaml:67"
+                mode, "dllm_input_state", batch.dllm_input_state, place="specs/sglang/slots.yaml:71"
             )
 
     def _check_sources_idling(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -5792,7 +5792,7 @@ class DecodeGraphTargetRunner:
                 place="specs/sglang/slots.yaml:24",
                 known=known,
             )
-        # specs/sglang/slots.yaml:36
+        # specs/sglang/slots.yaml:40
         if registry.encoder_lens is not None and (
             live.encoder_lens is not None or rows.requests > 0
         ):
@@ -5803,11 +5803,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.encoder_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:36",
+                place="specs/sglang/slots.yaml:40",
                 accepts=(torch.int32, torch.int64),
                 known=known,
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:44
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -5816,10 +5816,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
                 known=known,
             )
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:47
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -5828,10 +5828,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:43",
+                place="specs/sglang/slots.yaml:47",
                 known=known,
             )
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:50
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -5842,11 +5842,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:50",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:53
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -5857,11 +5857,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:53",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:52
+        # specs/sglang/slots.yaml:56
         if registry.ngram_out_column_starts is not None and (
             live.ngram_out_column_starts is not None or rows.requests > 0
         ):
@@ -5872,10 +5872,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_out_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:52",
+                place="specs/sglang/slots.yaml:56",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:55
+        # specs/sglang/slots.yaml:59
         if registry.ngram_out_req_lens is not None and (
             live.ngram_out_req_lens is not None or rows.requests > 0
         ):
@@ -5886,10 +5886,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_out_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:55",
+                place="specs/sglang/slots.yaml:59",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:58
+        # specs/sglang/slots.yaml:62
         if registry.ngram_skip_update is not None and (
             live.ngram_skip_update is not None or rows.requests > 0
         ):
@@ -5900,9 +5900,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_skip_update,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:58",
+                place="specs/sglang/slots.yaml:62",
             )
-        # specs/sglang/slots.yaml:61
+        # specs/sglang/slots.yaml:65
         if registry.canary_request_ids is not None and (
             live.request_ids is not None or rows.requests > 0
         ):
@@ -5913,9 +5913,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.canary_request_ids,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:65",
             )
-        # specs/sglang/slots.yaml:64
+        # specs/sglang/slots.yaml:68
         if registry.canary_bootstrap_rooms is not None and (
             live.bootstrap_rooms is not None or rows.requests > 0
         ):
@@ -5926,9 +5926,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.canary_bootstrap_rooms,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:68",
             )
-        # specs/sglang/slots.yaml:67
+        # specs/sglang/slots.yaml:71
         if registry.dllm_input_state is not None and live.dllm_input_state is not None:
             check_source(
                 mode,
@@ -5937,9 +5937,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.tokens, config.hidden_size),
                 into=registry.dllm_input_state,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:67",
+                place="specs/sglang/slots.yaml:71",
             )
-        # specs/sglang/slots.yaml:86
+        # specs/sglang/slots.yaml:90
         if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
             check_source(
                 mode,
@@ -5948,9 +5948,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.proxy_tokens, config.hidden_size * config.residual_streams),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:86",
+                place="specs/sglang/slots.yaml:90",
             )
-        # specs/sglang/slots.yaml:89
+        # specs/sglang/slots.yaml:93
         if registry.pipeline_residual is not None and live.pipeline_residual is not None:
             check_source(
                 mode,
@@ -5959,7 +5959,7 @@ class DecodeGraphTargetRunner:
                 shape=(rows.proxy_tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:89",
+                place="specs/sglang/slots.yaml:93",
             )
         if self.debug.values:
             self._check_values_idling(live, mode)
@@ -6018,7 +6018,7 @@ class DecodeGraphTargetRunner:
                 ),
                 # specs/sglang/backends/prepared.yaml:3
                 Slot("graph_input_embeds", registry.graph_input_embeds),
-                # specs/sglang/slots.yaml:67
+                # specs/sglang/slots.yaml:71
                 Slot(
                     "dllm_input_state", registry.dllm_input_state, source="dllm_input_state", fill=0
                 ),
@@ -6060,7 +6060,7 @@ class DecodeGraphTargetRunner:
                     source="seq_lens_cpu",
                     fill=config.sequence_fill,
                 ),
-                # specs/sglang/slots.yaml:36
+                # specs/sglang/slots.yaml:40
                 Slot(
                     "encoder_lens",
                     registry.encoder_lens,
@@ -6069,42 +6069,42 @@ class DecodeGraphTargetRunner:
                     if registry.encoder_lens is None
                     else present(config.max_source_positions),
                 ),
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:44
                 Slot(
                     "mamba_track_indices",
                     registry.mamba_track_indices,
                     source="mamba_track_indices",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:47
                 Slot(
                     "mamba_track_mask", registry.mamba_track_mask, source="mamba_track_mask", fill=0
                 ),
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:50
                 Slot(
                     "ngram_column_starts",
                     registry.ngram_column_starts,
                     source="ngram_column_starts",
                 ),
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:53
                 Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
-                # specs/sglang/slots.yaml:52
+                # specs/sglang/slots.yaml:56
                 Slot(
                     "ngram_out_column_starts",
                     registry.ngram_out_column_starts,
                     source="ngram_out_column_starts",
                 ),
-                # specs/sglang/slots.yaml:55
+                # specs/sglang/slots.yaml:59
                 Slot(
                     "ngram_out_req_lens", registry.ngram_out_req_lens, source="ngram_out_req_lens"
                 ),
-                # specs/sglang/slots.yaml:58
+                # specs/sglang/slots.yaml:62
                 Slot("ngram_skip_update", registry.ngram_skip_update, source="ngram_skip_update"),
-                # specs/sglang/slots.yaml:61
+                # specs/sglang/slots.yaml:65
                 Slot(
                     "canary_request_ids", registry.canary_request_ids, source="request_ids", fill=0
                 ),
-                # specs/sglang/slots.yaml:64
+                # specs/sglang/slots.yaml:68
                 Slot(
                     "canary_bootstrap_rooms",
                     registry.canary_bootstrap_rooms,
@@ -6129,7 +6129,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, present(config.draft_input_size)),
                     (extents.padded.tokens, present(config.draft_input_size)),
                 ),
-                # specs/sglang/slots.yaml:70
+                # specs/sglang/slots.yaml:74
                 Slot("aux_hidden_states", registry.aux_hidden_states),
             ),
             SlotGroup(
@@ -6137,14 +6137,14 @@ class DecodeGraphTargetRunner:
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                 ),
-                # specs/sglang/slots.yaml:74
+                # specs/sglang/slots.yaml:78
                 Slot(
                     "global_num_tokens",
                     registry.global_num_tokens,
                     fill=lambda _, extents: extents.padded.tokens,
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:77
+                # specs/sglang/slots.yaml:81
                 Slot(
                     "global_num_tokens_for_logprob",
                     registry.global_num_tokens_for_logprob,
@@ -6157,7 +6157,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.vocab_size),
                     (extents.padded.tokens, config.vocab_size),
                 ),
-                # specs/sglang/slots.yaml:83
+                # specs/sglang/slots.yaml:87
                 Slot("graph_logits", registry.graph_logits),
             ),
             SlotGroup(
@@ -6165,7 +6165,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.proxy_tokens, config.hidden_size * config.residual_streams),
                     (extents.padded.proxy_tokens, config.hidden_size * config.residual_streams),
                 ),
-                # specs/sglang/slots.yaml:86
+                # specs/sglang/slots.yaml:90
                 Slot(
                     "pipeline_hidden_states",
                     registry.pipeline_hidden_states,
@@ -6177,12 +6177,12 @@ class DecodeGraphTargetRunner:
                     (extents.rows.proxy_tokens, config.hidden_size),
                     (extents.padded.proxy_tokens, config.hidden_size),
                 ),
-                # specs/sglang/slots.yaml:89
+                # specs/sglang/slots.yaml:93
                 Slot("pipeline_residual", registry.pipeline_residual, source="pipeline_residual"),
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:316
+                # specs/sglang/slots.yaml:320
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -6202,14 +6202,14 @@ class DecodeGraphTargetRunner:
                     ),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:326
+                # specs/sglang/slots.yaml:330
                 Slot(
                     "first_num_token_non_padded",
                     registry.first_num_token_non_padded,
                     fill=lambda _, extents: min(extents.rows.tokens, extents.padded.split_tokens),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:329
+                # specs/sglang/slots.yaml:333
                 Slot(
                     "second_num_token_non_padded",
                     registry.second_num_token_non_padded,
@@ -6479,7 +6479,7 @@ class DecodeGraphTargetRunner:
                 live.encoder_lens,
                 0,
                 present(config.max_source_positions),
-                place="specs/sglang/slots.yaml:36",
+                place="specs/sglang/slots.yaml:40",
             )
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -6488,7 +6488,7 @@ class DecodeGraphTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -6497,7 +6497,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:50",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -6506,7 +6506,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:53",
             )
         if (
             registry.ngram_out_column_starts is not None
@@ -6518,7 +6518,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_out_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:52",
+                place="specs/sglang/slots.yaml:56",
             )
         if registry.ngram_out_req_lens is not None and live.ngram_out_req_lens is not None:
             check_values(
@@ -6527,7 +6527,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_out_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:55",
+                place="specs/sglang/slots.yaml:59",
             )
         if registry.canary_request_ids is not None and live.request_ids is not None:
             check_values(
@@ -6536,7 +6536,7 @@ class DecodeGraphTargetRunner:
                 live.request_ids,
                 0,
                 4611686018427387904,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:65",
             )
         if registry.canary_bootstrap_rooms is not None and live.bootstrap_rooms is not None:
             check_values(
@@ -6545,7 +6545,7 @@ class DecodeGraphTargetRunner:
                 live.bootstrap_rooms,
                 -1,
                 4611686018427387904,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:68",
             )
 
     def _poison_idling(self, live: LiveBatch) -> None:
@@ -6664,36 +6664,36 @@ class DecodeGraphTargetRunner:
             )
         if batch.encoder_lens is not None:
             require_unpoisoned(
-                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:40"
             )
         if batch.mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:47"
             )
         if batch.canary_request_ids is not None:
             require_unpoisoned(
                 mode,
                 "canary_request_ids",
                 batch.canary_request_ids,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:65",
             )
         if batch.canary_bootstrap_rooms is not None:
             require_unpoisoned(
                 mode,
                 "canary_bootstrap_rooms",
                 batch.canary_bootstrap_rooms,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:68",
             )
         if batch.dllm_input_state is not None:
             require_unpoisoned(
-                mode, "dllm_input_state", batch.dllm_input_state, place="specs/sglang/slots.yaml:67"
+                mode, "dllm_input_state", batch.dllm_input_state, place="specs/sglang/slots.yaml:71"
             )
 
     def _check_sources_target_verify(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -6790,7 +6790,7 @@ class DecodeGraphTargetRunner:
                 place="specs/sglang/slots.yaml:24",
                 known=known,
             )
-        # specs/sglang/slots.yaml:36
+        # specs/sglang/slots.yaml:40
         if registry.encoder_lens is not None and (
             live.encoder_lens is not None or rows.requests > 0
         ):
@@ -6801,11 +6801,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.encoder_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:36",
+                place="specs/sglang/slots.yaml:40",
                 accepts=(torch.int32, torch.int64),
                 known=known,
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:44
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -6814,10 +6814,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
                 known=known,
             )
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:47
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -6826,10 +6826,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:43",
+                place="specs/sglang/slots.yaml:47",
                 known=known,
             )
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:50
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -6840,11 +6840,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:50",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:53
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -6855,11 +6855,11 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:53",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:52
+        # specs/sglang/slots.yaml:56
         if registry.ngram_out_column_starts is not None and (
             live.ngram_out_column_starts is not None or rows.requests > 0
         ):
@@ -6870,10 +6870,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_out_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:52",
+                place="specs/sglang/slots.yaml:56",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:55
+        # specs/sglang/slots.yaml:59
         if registry.ngram_out_req_lens is not None and (
             live.ngram_out_req_lens is not None or rows.requests > 0
         ):
@@ -6884,10 +6884,10 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_out_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:55",
+                place="specs/sglang/slots.yaml:59",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:58
+        # specs/sglang/slots.yaml:62
         if registry.ngram_skip_update is not None and (
             live.ngram_skip_update is not None or rows.requests > 0
         ):
@@ -6898,9 +6898,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_skip_update,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:58",
+                place="specs/sglang/slots.yaml:62",
             )
-        # specs/sglang/slots.yaml:61
+        # specs/sglang/slots.yaml:65
         if registry.canary_request_ids is not None and (
             live.request_ids is not None or rows.requests > 0
         ):
@@ -6911,9 +6911,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.canary_request_ids,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:65",
             )
-        # specs/sglang/slots.yaml:64
+        # specs/sglang/slots.yaml:68
         if registry.canary_bootstrap_rooms is not None and (
             live.bootstrap_rooms is not None or rows.requests > 0
         ):
@@ -6924,9 +6924,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.canary_bootstrap_rooms,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:68",
             )
-        # specs/sglang/slots.yaml:67
+        # specs/sglang/slots.yaml:71
         if registry.dllm_input_state is not None and live.dllm_input_state is not None:
             check_source(
                 mode,
@@ -6935,9 +6935,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.tokens, config.hidden_size),
                 into=registry.dllm_input_state,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:67",
+                place="specs/sglang/slots.yaml:71",
             )
-        # specs/sglang/slots.yaml:86
+        # specs/sglang/slots.yaml:90
         if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
             check_source(
                 mode,
@@ -6946,9 +6946,9 @@ class DecodeGraphTargetRunner:
                 shape=(rows.proxy_tokens, config.hidden_size * config.residual_streams),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:86",
+                place="specs/sglang/slots.yaml:90",
             )
-        # specs/sglang/slots.yaml:89
+        # specs/sglang/slots.yaml:93
         if registry.pipeline_residual is not None and live.pipeline_residual is not None:
             check_source(
                 mode,
@@ -6957,7 +6957,7 @@ class DecodeGraphTargetRunner:
                 shape=(rows.proxy_tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:89",
+                place="specs/sglang/slots.yaml:93",
             )
         if self.debug.values:
             self._check_values_target_verify(live, mode)
@@ -7016,7 +7016,7 @@ class DecodeGraphTargetRunner:
                 ),
                 # specs/sglang/backends/prepared.yaml:3
                 Slot("graph_input_embeds", registry.graph_input_embeds),
-                # specs/sglang/slots.yaml:67
+                # specs/sglang/slots.yaml:71
                 Slot(
                     "dllm_input_state",
                     registry.dllm_input_state,
@@ -7084,7 +7084,7 @@ class DecodeGraphTargetRunner:
                     fill=config.sequence_fill,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:36
+                # specs/sglang/slots.yaml:40
                 Slot(
                     "encoder_lens",
                     registry.encoder_lens,
@@ -7093,7 +7093,7 @@ class DecodeGraphTargetRunner:
                     if registry.encoder_lens is None
                     else present(config.max_source_positions),
                 ),
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:44
                 Slot(
                     "mamba_track_indices",
                     registry.mamba_track_indices,
@@ -7101,7 +7101,7 @@ class DecodeGraphTargetRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:47
                 Slot(
                     "mamba_track_mask",
                     registry.mamba_track_mask,
@@ -7109,31 +7109,31 @@ class DecodeGraphTargetRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:50
                 Slot(
                     "ngram_column_starts",
                     registry.ngram_column_starts,
                     source="ngram_column_starts",
                 ),
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:53
                 Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
-                # specs/sglang/slots.yaml:52
+                # specs/sglang/slots.yaml:56
                 Slot(
                     "ngram_out_column_starts",
                     registry.ngram_out_column_starts,
                     source="ngram_out_column_starts",
                 ),
-                # specs/sglang/slots.yaml:55
+                # specs/sglang/slots.yaml:59
                 Slot(
                     "ngram_out_req_lens", registry.ngram_out_req_lens, source="ngram_out_req_lens"
                 ),
-                # specs/sglang/slots.yaml:58
+                # specs/sglang/slots.yaml:62
                 Slot("ngram_skip_update", registry.ngram_skip_update, source="ngram_skip_update"),
-                # specs/sglang/slots.yaml:61
+                # specs/sglang/slots.yaml:65
                 Slot(
                     "canary_request_ids", registry.canary_request_ids, source="request_ids", fill=0
                 ),
-                # specs/sglang/slots.yaml:64
+                # specs/sglang/slots.yaml:68
                 Slot(
                     "canary_bootstrap_rooms",
                     registry.canary_bootstrap_rooms,
@@ -7158,7 +7158,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, present(config.draft_input_size)),
                     (extents.padded.tokens, present(config.draft_input_size)),
                 ),
-                # specs/sglang/slots.yaml:70
+                # specs/sglang/slots.yaml:74
                 Slot("aux_hidden_states", registry.aux_hidden_states),
             ),
             SlotGroup(
@@ -7166,14 +7166,14 @@ class DecodeGraphTargetRunner:
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                 ),
-                # specs/sglang/slots.yaml:74
+                # specs/sglang/slots.yaml:78
                 Slot(
                     "global_num_tokens",
                     registry.global_num_tokens,
                     fill=lambda _, extents: extents.padded.tokens,
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:77
+                # specs/sglang/slots.yaml:81
                 Slot(
                     "global_num_tokens_for_logprob",
                     registry.global_num_tokens_for_logprob,
@@ -7186,7 +7186,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.vocab_size),
                     (extents.padded.tokens, config.vocab_size),
                 ),
-                # specs/sglang/slots.yaml:83
+                # specs/sglang/slots.yaml:87
                 Slot("graph_logits", registry.graph_logits),
             ),
             SlotGroup(
@@ -7194,7 +7194,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.proxy_tokens, config.hidden_size * config.residual_streams),
                     (extents.padded.proxy_tokens, config.hidden_size * config.residual_streams),
                 ),
-                # specs/sglang/slots.yaml:86
+                # specs/sglang/slots.yaml:90
                 Slot(
                     "pipeline_hidden_states",
                     registry.pipeline_hidden_states,
@@ -7207,7 +7207,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.proxy_tokens, config.hidden_size),
                     (extents.padded.proxy_tokens, config.hidden_size),
                 ),
-                # specs/sglang/slots.yaml:89
+                # specs/sglang/slots.yaml:93
                 Slot(
                     "pipeline_residual",
                     registry.pipeline_residual,
@@ -7217,7 +7217,7 @@ class DecodeGraphTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:316
+                # specs/sglang/slots.yaml:320
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -7237,14 +7237,14 @@ class DecodeGraphTargetRunner:
                     ),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:326
+                # specs/sglang/slots.yaml:330
                 Slot(
                     "first_num_token_non_padded",
                     registry.first_num_token_non_padded,
                     fill=lambda _, extents: min(extents.rows.tokens, extents.padded.split_tokens),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:329
+                # specs/sglang/slots.yaml:333
                 Slot(
                     "second_num_token_non_padded",
                     registry.second_num_token_non_padded,
@@ -7542,7 +7542,7 @@ class DecodeGraphTargetRunner:
                 live.encoder_lens,
                 0,
                 present(config.max_source_positions),
-                place="specs/sglang/slots.yaml:36",
+                place="specs/sglang/slots.yaml:40",
             )
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -7551,7 +7551,7 @@ class DecodeGraphTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -7560,7 +7560,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:50",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -7569,7 +7569,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:53",
             )
         if (
             registry.ngram_out_column_starts is not None
@@ -7581,7 +7581,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_out_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:52",
+                place="specs/sglang/slots.yaml:56",
             )
         if registry.ngram_out_req_lens is not None and live.ngram_out_req_lens is not None:
             check_values(
@@ -7590,7 +7590,7 @@ class DecodeGraphTargetRunner:
                 live.ngram_out_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:55",
+                place="specs/sglang/slots.yaml:59",
             )
         if registry.canary_request_ids is not None and live.request_ids is not None:
             check_values(
@@ -7599,7 +7599,7 @@ class DecodeGraphTargetRunner:
                 live.request_ids,
                 0,
                 4611686018427387904,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:65",
             )
         if registry.canary_bootstrap_rooms is not None and live.bootstrap_rooms is not None:
             check_values(
@@ -7608,7 +7608,7 @@ class DecodeGraphTargetRunner:
                 live.bootstrap_rooms,
                 -1,
                 4611686018427387904,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:68",
             )
 
     def _poison_target_verify(self, live: LiveBatch) -> None:
@@ -7727,32 +7727,32 @@ class DecodeGraphTargetRunner:
             )
         if batch.encoder_lens is not None:
             require_unpoisoned(
-                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:40"
             )
         if batch.mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:47"
             )
         if batch.canary_request_ids is not None:
             require_unpoisoned(
                 mode,
                 "canary_request_ids",
                 batch.canary_request_ids,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:65",
             )
         if batch.canary_bootstrap_rooms is not None:
             require_unpoisoned(
                 mode,
                 "canary_bootstrap_rooms",
                 batch.canary_bootstrap_rooms,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:68",
             )
 
     def _execute_adaptive_verify(

@@ -45,7 +45,7 @@ from .config import Config, SpeculativeAlgorithm
 from .engine import DflashGraphDraftEngine, DflashGraphDraftFacts
 from .registry import DflashGraphDraftRegistry
 
-require_generated_code_version(7, __name__)
+require_generated_code_version(8, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -644,7 +644,7 @@ class DflashGraphDraftRunner:
                 place="specs/sglang/slots.yaml:24",
                 known=known,
             )
-        # specs/sglang/slots.yaml:61
+        # specs/sglang/slots.yaml:65
         if registry.canary_request_ids is not None and (
             live.request_ids is not None or rows.requests > 0
         ):
@@ -655,10 +655,10 @@ class DflashGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.canary_request_ids,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:65",
                 known=known,
             )
-        # specs/sglang/slots.yaml:64
+        # specs/sglang/slots.yaml:68
         if registry.canary_bootstrap_rooms is not None and (
             live.bootstrap_rooms is not None or rows.requests > 0
         ):
@@ -669,10 +669,10 @@ class DflashGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.canary_bootstrap_rooms,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:68",
                 known=known,
             )
-        # specs/sglang/slots.yaml:80
+        # specs/sglang/slots.yaml:84
         if live.custom_mask is not None:
             check_source(
                 mode,
@@ -681,10 +681,10 @@ class DflashGraphDraftRunner:
                 shape=((rows.requests * config.sequence_fill + rows.tokens) * config.target_width,),
                 into=registry.custom_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:80",
+                place="specs/sglang/slots.yaml:84",
                 known=known,
             )
-        # specs/sglang/slots.yaml:191
+        # specs/sglang/slots.yaml:195
         if registry.block_input_embeds is not None and (
             live.block_embeds is not None or rows.tokens > 0
         ):
@@ -695,7 +695,7 @@ class DflashGraphDraftRunner:
                 shape=(rows.tokens, present(config.draft_hidden_size)),
                 into=registry.block_input_embeds,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:191",
+                place="specs/sglang/slots.yaml:195",
                 known=known,
             )
         if self.debug.values:
@@ -796,11 +796,11 @@ class DflashGraphDraftRunner:
                     fill=config.sequence_fill,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:61
+                # specs/sglang/slots.yaml:65
                 Slot(
                     "canary_request_ids", registry.canary_request_ids, source="request_ids", fill=0
                 ),
-                # specs/sglang/slots.yaml:64
+                # specs/sglang/slots.yaml:68
                 Slot(
                     "canary_bootstrap_rooms",
                     registry.canary_bootstrap_rooms,
@@ -821,14 +821,14 @@ class DflashGraphDraftRunner:
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                 ),
-                # specs/sglang/slots.yaml:74
+                # specs/sglang/slots.yaml:78
                 Slot(
                     "global_num_tokens",
                     registry.global_num_tokens,
                     fill=lambda _, extents: extents.padded.tokens,
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:77
+                # specs/sglang/slots.yaml:81
                 Slot(
                     "global_num_tokens_for_logprob",
                     registry.global_num_tokens_for_logprob,
@@ -847,7 +847,7 @@ class DflashGraphDraftRunner:
                         * config.target_width,
                     ),
                 ),
-                # specs/sglang/slots.yaml:80
+                # specs/sglang/slots.yaml:84
                 Slot("custom_mask", registry.custom_mask, source="custom_mask", optional=True),
             ),
             SlotGroup(
@@ -855,7 +855,7 @@ class DflashGraphDraftRunner:
                     (extents.rows.tokens, present(config.draft_hidden_size)),
                     (extents.padded.tokens, present(config.draft_hidden_size)),
                 ),
-                # specs/sglang/slots.yaml:191
+                # specs/sglang/slots.yaml:195
                 Slot("block_input_embeds", registry.block_input_embeds, source="block_embeds"),
             ),
             SlotGroup(
@@ -863,11 +863,11 @@ class DflashGraphDraftRunner:
                     (extents.rows.requests * present(config.proposed_tokens),),
                     (extents.padded.requests * present(config.proposed_tokens),),
                 ),
-                # specs/sglang/slots.yaml:194
+                # specs/sglang/slots.yaml:198
                 Slot("block_proposals", registry.block_proposals),
-                # specs/sglang/slots.yaml:197
+                # specs/sglang/slots.yaml:201
                 Slot("block_local_max", registry.block_local_max),
-                # specs/sglang/slots.yaml:200
+                # specs/sglang/slots.yaml:204
                 Slot("block_local_ids", registry.block_local_ids),
             ),
             SlotGroup(
@@ -875,9 +875,9 @@ class DflashGraphDraftRunner:
                     (config.tp_size, extents.rows.requests * present(config.proposed_tokens)),
                     (config.tp_size, extents.padded.requests * present(config.proposed_tokens)),
                 ),
-                # specs/sglang/slots.yaml:203
+                # specs/sglang/slots.yaml:207
                 Slot("block_gathered_max", registry.block_gathered_max),
-                # specs/sglang/slots.yaml:206
+                # specs/sglang/slots.yaml:210
                 Slot("block_gathered_ids", registry.block_gathered_ids),
             ),
             SlotGroup(
@@ -885,14 +885,14 @@ class DflashGraphDraftRunner:
                     (1, extents.rows.requests * present(config.proposed_tokens)),
                     (1, extents.padded.requests * present(config.proposed_tokens)),
                 ),
-                # specs/sglang/slots.yaml:209
+                # specs/sglang/slots.yaml:213
                 Slot("block_best_rank", registry.block_best_rank),
-                # specs/sglang/slots.yaml:212
+                # specs/sglang/slots.yaml:216
                 Slot("block_selected_ids", registry.block_selected_ids),
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:316
+                # specs/sglang/slots.yaml:320
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -1145,7 +1145,7 @@ class DflashGraphDraftRunner:
                 live.request_ids,
                 0,
                 4611686018427387904,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:65",
             )
         if registry.canary_bootstrap_rooms is not None and live.bootstrap_rooms is not None:
             check_values(
@@ -1154,7 +1154,7 @@ class DflashGraphDraftRunner:
                 live.bootstrap_rooms,
                 -1,
                 4611686018427387904,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:68",
             )
 
     def _poison_capturing(self, live: LiveBatch) -> None:
@@ -1253,14 +1253,14 @@ class DflashGraphDraftRunner:
                 mode,
                 "canary_request_ids",
                 batch.canary_request_ids,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:65",
             )
         if batch.canary_bootstrap_rooms is not None:
             require_unpoisoned(
                 mode,
                 "canary_bootstrap_rooms",
                 batch.canary_bootstrap_rooms,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:68",
             )
 
     def _check_sources_extending(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -1357,7 +1357,7 @@ class DflashGraphDraftRunner:
                 place="specs/sglang/slots.yaml:24",
                 known=known,
             )
-        # specs/sglang/slots.yaml:61
+        # specs/sglang/slots.yaml:65
         if registry.canary_request_ids is not None and (
             live.request_ids is not None or rows.requests > 0
         ):
@@ -1368,9 +1368,9 @@ class DflashGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.canary_request_ids,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:65",
             )
-        # specs/sglang/slots.yaml:64
+        # specs/sglang/slots.yaml:68
         if registry.canary_bootstrap_rooms is not None and (
             live.bootstrap_rooms is not None or rows.requests > 0
         ):
@@ -1381,9 +1381,9 @@ class DflashGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.canary_bootstrap_rooms,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:68",
             )
-        # specs/sglang/slots.yaml:191
+        # specs/sglang/slots.yaml:195
         if registry.block_input_embeds is not None and (
             live.block_embeds is not None or rows.tokens > 0
         ):
@@ -1394,7 +1394,7 @@ class DflashGraphDraftRunner:
                 shape=(rows.tokens, present(config.draft_hidden_size)),
                 into=registry.block_input_embeds,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:191",
+                place="specs/sglang/slots.yaml:195",
             )
         if self.debug.values:
             self._check_values_extending(live, mode)
@@ -1494,11 +1494,11 @@ class DflashGraphDraftRunner:
                     fill=config.sequence_fill,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:61
+                # specs/sglang/slots.yaml:65
                 Slot(
                     "canary_request_ids", registry.canary_request_ids, source="request_ids", fill=0
                 ),
-                # specs/sglang/slots.yaml:64
+                # specs/sglang/slots.yaml:68
                 Slot(
                     "canary_bootstrap_rooms",
                     registry.canary_bootstrap_rooms,
@@ -1519,14 +1519,14 @@ class DflashGraphDraftRunner:
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                 ),
-                # specs/sglang/slots.yaml:74
+                # specs/sglang/slots.yaml:78
                 Slot(
                     "global_num_tokens",
                     registry.global_num_tokens,
                     fill=lambda _, extents: extents.padded.tokens,
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:77
+                # specs/sglang/slots.yaml:81
                 Slot(
                     "global_num_tokens_for_logprob",
                     registry.global_num_tokens_for_logprob,
@@ -1539,7 +1539,7 @@ class DflashGraphDraftRunner:
                     (extents.rows.tokens, present(config.draft_hidden_size)),
                     (extents.padded.tokens, present(config.draft_hidden_size)),
                 ),
-                # specs/sglang/slots.yaml:191
+                # specs/sglang/slots.yaml:195
                 Slot("block_input_embeds", registry.block_input_embeds, source="block_embeds"),
             ),
             SlotGroup(
@@ -1547,11 +1547,11 @@ class DflashGraphDraftRunner:
                     (extents.rows.requests * present(config.proposed_tokens),),
                     (extents.padded.requests * present(config.proposed_tokens),),
                 ),
-                # specs/sglang/slots.yaml:194
+                # specs/sglang/slots.yaml:198
                 Slot("block_proposals", registry.block_proposals),
-                # specs/sglang/slots.yaml:197
+                # specs/sglang/slots.yaml:201
                 Slot("block_local_max", registry.block_local_max),
-                # specs/sglang/slots.yaml:200
+                # specs/sglang/slots.yaml:204
                 Slot("block_local_ids", registry.block_local_ids),
             ),
             SlotGroup(
@@ -1559,9 +1559,9 @@ class DflashGraphDraftRunner:
                     (config.tp_size, extents.rows.requests * present(config.proposed_tokens)),
                     (config.tp_size, extents.padded.requests * present(config.proposed_tokens)),
                 ),
-                # specs/sglang/slots.yaml:203
+                # specs/sglang/slots.yaml:207
                 Slot("block_gathered_max", registry.block_gathered_max),
-                # specs/sglang/slots.yaml:206
+                # specs/sglang/slots.yaml:210
                 Slot("block_gathered_ids", registry.block_gathered_ids),
             ),
             SlotGroup(
@@ -1569,14 +1569,14 @@ class DflashGraphDraftRunner:
                     (1, extents.rows.requests * present(config.proposed_tokens)),
                     (1, extents.padded.requests * present(config.proposed_tokens)),
                 ),
-                # specs/sglang/slots.yaml:209
+                # specs/sglang/slots.yaml:213
                 Slot("block_best_rank", registry.block_best_rank),
-                # specs/sglang/slots.yaml:212
+                # specs/sglang/slots.yaml:216
                 Slot("block_selected_ids", registry.block_selected_ids),
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:316
+                # specs/sglang/slots.yaml:320
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -1829,7 +1829,7 @@ class DflashGraphDraftRunner:
                 live.request_ids,
                 0,
                 4611686018427387904,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:65",
             )
         if registry.canary_bootstrap_rooms is not None and live.bootstrap_rooms is not None:
             check_values(
@@ -1838,7 +1838,7 @@ class DflashGraphDraftRunner:
                 live.bootstrap_rooms,
                 -1,
                 4611686018427387904,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:68",
             )
 
     def _poison_extending(self, live: LiveBatch) -> None:
@@ -1937,14 +1937,14 @@ class DflashGraphDraftRunner:
                 mode,
                 "canary_request_ids",
                 batch.canary_request_ids,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:65",
             )
         if batch.canary_bootstrap_rooms is not None:
             require_unpoisoned(
                 mode,
                 "canary_bootstrap_rooms",
                 batch.canary_bootstrap_rooms,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:68",
             )
 
     def _execute_capturing(

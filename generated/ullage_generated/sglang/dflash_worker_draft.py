@@ -37,7 +37,7 @@ from .config import Config, SpeculativeAlgorithm
 from .engine import DflashWorkerDraftEngine
 from .registry import DflashWorkerDraftRegistry
 
-require_generated_code_version(7, __name__)
+require_generated_code_version(8, __name__)
 
 
 # specs/sglang/modes/dflash_block.yaml:1
@@ -309,7 +309,7 @@ class DflashWorkerDraftRunner:
         """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
         mode = live.mode.value
         registry = self.registry
-        # specs/sglang/slots.yaml:231
+        # specs/sglang/slots.yaml:235
         if registry.laid_out_seq_lens_cpu is not None and (
             live.seq_lens_cpu is not None or rows.requests > 0
         ):
@@ -320,7 +320,7 @@ class DflashWorkerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.laid_out_seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:231",
+                place="specs/sglang/slots.yaml:235",
                 accepts=(torch.int64,),
                 known=known,
             )
@@ -333,20 +333,20 @@ class DflashWorkerDraftRunner:
         return SlotTable(
             SlotGroup(
                 lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
-                # specs/sglang/slots.yaml:215
+                # specs/sglang/slots.yaml:219
                 Slot("laid_out_ids", registry.laid_out_ids),
-                # specs/sglang/slots.yaml:218
+                # specs/sglang/slots.yaml:222
                 Slot("laid_out_positions", registry.laid_out_positions),
-                # specs/sglang/slots.yaml:221
+                # specs/sglang/slots.yaml:225
                 Slot("laid_out_tokens", registry.laid_out_tokens),
-                # specs/sglang/slots.yaml:224
+                # specs/sglang/slots.yaml:228
                 Slot("laid_out_cache_loc", registry.laid_out_cache_loc),
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
-                # specs/sglang/slots.yaml:228
+                # specs/sglang/slots.yaml:232
                 Slot("laid_out_end", registry.laid_out_end),
-                # specs/sglang/slots.yaml:231
+                # specs/sglang/slots.yaml:235
                 Slot(
                     "laid_out_seq_lens_cpu",
                     registry.laid_out_seq_lens_cpu,
@@ -367,7 +367,7 @@ class DflashWorkerDraftRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:231",
+                place="specs/sglang/slots.yaml:235",
             )
 
     def _poison_laying_out(self, live: LiveBatch) -> None:
@@ -386,7 +386,7 @@ class DflashWorkerDraftRunner:
                 mode,
                 "laid_out_seq_lens_cpu",
                 batch.laid_out_seq_lens_cpu,
-                place="specs/sglang/slots.yaml:231",
+                place="specs/sglang/slots.yaml:235",
             )
 
     def _execute_laying_out(

@@ -45,7 +45,7 @@ from .config import Config, SpeculativeAlgorithm
 from .engine import DraftExtendGraphDraftEngine, DraftExtendGraphDraftFacts
 from .registry import DraftExtendGraphDraftRegistry
 
-require_generated_code_version(7, __name__)
+require_generated_code_version(8, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -730,11 +730,7 @@ class DraftExtendGraphDraftRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
-            binding="next_in(max(0, min(max_running_requests if speculative_algorithm == "
-            "eagle and not adaptive and 1 < num_dp_ranks else 0, max(captured_drafts)"
-            " if require_mlp_tp_gather else max_running_requests if "
-            "speculative_algorithm == eagle and not adaptive and 1 < num_dp_ranks "
-            "else 0)) if require_mlp_tp_gather else 0, captured_drafts)",
+            binding="max(captured_drafts)",
         )
         check_extent(
             "idle_in_catch_up",
@@ -743,12 +739,7 @@ class DraftExtendGraphDraftRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="next_in(max(0, min(max_running_requests if speculative_algorithm == "
-            "eagle and not adaptive and 1 < num_dp_ranks else 0, max(captured_drafts)"
-            " if require_mlp_tp_gather else max_running_requests if "
-            "speculative_algorithm == eagle and not adaptive and 1 < num_dp_ranks "
-            "else 0)) if require_mlp_tp_gather else 0, captured_drafts) * "
-            "draft_extend_width",
+            binding="max(captured_drafts) * draft_extend_width",
         )
         return Extents(rows, padded_rows)
 
@@ -844,7 +835,7 @@ class DraftExtendGraphDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:24",
             )
-        # specs/sglang/slots.yaml:125
+        # specs/sglang/slots.yaml:129
         if registry.target_hidden_states is not None and live.hidden_states is not None:
             check_source(
                 mode,
@@ -853,9 +844,9 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.tokens, present(config.draft_input_size)),
                 into=registry.target_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:125",
+                place="specs/sglang/slots.yaml:129",
             )
-        # specs/sglang/slots.yaml:128
+        # specs/sglang/slots.yaml:132
         if registry.verify_extend_seq_lens is not None and (
             live.extend_seq_lens is not None or rows.requests > 0
         ):
@@ -866,10 +857,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.verify_extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:128",
+                place="specs/sglang/slots.yaml:132",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:131
+        # specs/sglang/slots.yaml:135
         if registry.num_correct_drafts is not None and (
             live.num_correct_drafts is not None or rows.requests > 0
         ):
@@ -880,10 +871,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.num_correct_drafts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:131",
+                place="specs/sglang/slots.yaml:135",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:134
+        # specs/sglang/slots.yaml:138
         if registry.num_accept_tokens is not None and (
             live.num_accept_tokens is not None or rows.requests > 0
         ):
@@ -894,10 +885,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.num_accept_tokens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:134",
+                place="specs/sglang/slots.yaml:138",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:137
+        # specs/sglang/slots.yaml:141
         if registry.select_index is not None and (
             live.select_index is not None or rows.requests > 0
         ):
@@ -908,10 +899,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.select_index,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:137",
+                place="specs/sglang/slots.yaml:141",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:140
+        # specs/sglang/slots.yaml:144
         if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -920,7 +911,7 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.draft_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:140",
+                place="specs/sglang/slots.yaml:144",
             )
         if self.debug.values:
             self._check_values_capture_draft_extend(live, mode)
@@ -1022,7 +1013,7 @@ class DraftExtendGraphDraftRunner:
                     fill=config.sequence_fill,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:128
+                # specs/sglang/slots.yaml:132
                 Slot(
                     "verify_extend_seq_lens",
                     registry.verify_extend_seq_lens,
@@ -1031,7 +1022,7 @@ class DraftExtendGraphDraftRunner:
                     if registry.verify_extend_seq_lens is None
                     else present(config.draft_extend_width),
                 ),
-                # specs/sglang/slots.yaml:131
+                # specs/sglang/slots.yaml:135
                 Slot(
                     "num_correct_drafts",
                     registry.num_correct_drafts,
@@ -1040,7 +1031,7 @@ class DraftExtendGraphDraftRunner:
                     if registry.num_correct_drafts is None
                     else present(config.draft_extend_width),
                 ),
-                # specs/sglang/slots.yaml:134
+                # specs/sglang/slots.yaml:138
                 Slot(
                     "num_accept_tokens",
                     registry.num_accept_tokens,
@@ -1051,9 +1042,9 @@ class DraftExtendGraphDraftRunner:
                     if present(config.enable_multi_layer_eagle)
                     else present(config.draft_extend_width),
                 ),
-                # specs/sglang/slots.yaml:137
+                # specs/sglang/slots.yaml:141
                 Slot("select_index", registry.select_index, source="select_index", fill=0),
-                # specs/sglang/slots.yaml:140
+                # specs/sglang/slots.yaml:144
                 Slot(
                     "draft_mamba_track_indices",
                     registry.draft_mamba_track_indices,
@@ -1075,14 +1066,14 @@ class DraftExtendGraphDraftRunner:
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                 ),
-                # specs/sglang/slots.yaml:74
+                # specs/sglang/slots.yaml:78
                 Slot(
                     "global_num_tokens",
                     registry.global_num_tokens,
                     fill=lambda _, extents: extents.padded.tokens,
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:77
+                # specs/sglang/slots.yaml:81
                 Slot(
                     "global_num_tokens_for_logprob",
                     registry.global_num_tokens_for_logprob,
@@ -1095,7 +1086,7 @@ class DraftExtendGraphDraftRunner:
                     (extents.rows.tokens, present(config.draft_input_size)),
                     (extents.padded.tokens, present(config.draft_input_size)),
                 ),
-                # specs/sglang/slots.yaml:125
+                # specs/sglang/slots.yaml:129
                 Slot(
                     "target_hidden_states",
                     registry.target_hidden_states,
@@ -1108,7 +1099,7 @@ class DraftExtendGraphDraftRunner:
                     (extents.rows.tokens, present(config.draft_index_topk)),
                     (extents.padded.tokens, present(config.draft_index_topk)),
                 ),
-                # specs/sglang/slots.yaml:144
+                # specs/sglang/slots.yaml:148
                 Slot("draft_extend_seed_topk", registry.draft_extend_seed_topk),
             ),
             SlotGroup(
@@ -1116,7 +1107,7 @@ class DraftExtendGraphDraftRunner:
                     (extents.rows.requests, present(config.draft_vocab_size)),
                     (extents.padded.requests, present(config.draft_vocab_size)),
                 ),
-                # specs/sglang/slots.yaml:148
+                # specs/sglang/slots.yaml:152
                 Slot("draft_logits", registry.draft_logits),
             ),
             SlotGroup(
@@ -1369,7 +1360,7 @@ class DraftExtendGraphDraftRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:128",
+                place="specs/sglang/slots.yaml:132",
             )
         if registry.num_correct_drafts is not None and live.num_correct_drafts is not None:
             check_values(
@@ -1378,7 +1369,7 @@ class DraftExtendGraphDraftRunner:
                 live.num_correct_drafts,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:131",
+                place="specs/sglang/slots.yaml:135",
             )
         if registry.num_accept_tokens is not None and live.num_accept_tokens is not None:
             check_values(
@@ -1387,7 +1378,7 @@ class DraftExtendGraphDraftRunner:
                 live.num_accept_tokens,
                 -1,
                 2147483647,
-                place="specs/sglang/slots.yaml:134",
+                place="specs/sglang/slots.yaml:138",
             )
         if registry.select_index is not None and live.select_index is not None:
             check_values(
@@ -1396,7 +1387,7 @@ class DraftExtendGraphDraftRunner:
                 live.select_index,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:137",
+                place="specs/sglang/slots.yaml:141",
             )
         if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -1405,7 +1396,7 @@ class DraftExtendGraphDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:140",
+                place="specs/sglang/slots.yaml:144",
             )
 
     def _poison_capture_draft_extend(self, live: LiveBatch) -> None:
@@ -1506,32 +1497,32 @@ class DraftExtendGraphDraftRunner:
                 mode,
                 "verify_extend_seq_lens",
                 batch.verify_extend_seq_lens,
-                place="specs/sglang/slots.yaml:128",
+                place="specs/sglang/slots.yaml:132",
             )
         if batch.num_correct_drafts is not None:
             require_unpoisoned(
                 mode,
                 "num_correct_drafts",
                 batch.num_correct_drafts,
-                place="specs/sglang/slots.yaml:131",
+                place="specs/sglang/slots.yaml:135",
             )
         if batch.num_accept_tokens is not None:
             require_unpoisoned(
                 mode,
                 "num_accept_tokens",
                 batch.num_accept_tokens,
-                place="specs/sglang/slots.yaml:134",
+                place="specs/sglang/slots.yaml:138",
             )
         if batch.select_index is not None:
             require_unpoisoned(
-                mode, "select_index", batch.select_index, place="specs/sglang/slots.yaml:137"
+                mode, "select_index", batch.select_index, place="specs/sglang/slots.yaml:141"
             )
         if batch.draft_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "draft_mamba_track_indices",
                 batch.draft_mamba_track_indices,
-                place="specs/sglang/slots.yaml:140",
+                place="specs/sglang/slots.yaml:144",
             )
 
     def _check_sources_idling(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -1626,7 +1617,7 @@ class DraftExtendGraphDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:24",
             )
-        # specs/sglang/slots.yaml:125
+        # specs/sglang/slots.yaml:129
         if registry.target_hidden_states is not None and live.hidden_states is not None:
             check_source(
                 mode,
@@ -1635,9 +1626,9 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.tokens, present(config.draft_input_size)),
                 into=registry.target_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:125",
+                place="specs/sglang/slots.yaml:129",
             )
-        # specs/sglang/slots.yaml:128
+        # specs/sglang/slots.yaml:132
         if registry.verify_extend_seq_lens is not None and (
             live.extend_seq_lens is not None or rows.requests > 0
         ):
@@ -1648,10 +1639,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.verify_extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:128",
+                place="specs/sglang/slots.yaml:132",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:131
+        # specs/sglang/slots.yaml:135
         if registry.num_correct_drafts is not None and (
             live.num_correct_drafts is not None or rows.requests > 0
         ):
@@ -1662,10 +1653,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.num_correct_drafts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:131",
+                place="specs/sglang/slots.yaml:135",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:134
+        # specs/sglang/slots.yaml:138
         if registry.num_accept_tokens is not None and (
             live.num_accept_tokens is not None or rows.requests > 0
         ):
@@ -1676,10 +1667,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.num_accept_tokens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:134",
+                place="specs/sglang/slots.yaml:138",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:137
+        # specs/sglang/slots.yaml:141
         if registry.select_index is not None and (
             live.select_index is not None or rows.requests > 0
         ):
@@ -1690,10 +1681,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.select_index,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:137",
+                place="specs/sglang/slots.yaml:141",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:140
+        # specs/sglang/slots.yaml:144
         if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -1702,7 +1693,7 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.draft_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:140",
+                place="specs/sglang/slots.yaml:144",
             )
         if self.debug.values:
             self._check_values_idling(live, mode)
@@ -1791,7 +1782,7 @@ class DraftExtendGraphDraftRunner:
                     source="seq_lens_cpu",
                     fill=config.sequence_fill,
                 ),
-                # specs/sglang/slots.yaml:128
+                # specs/sglang/slots.yaml:132
                 Slot(
                     "verify_extend_seq_lens",
                     registry.verify_extend_seq_lens,
@@ -1800,7 +1791,7 @@ class DraftExtendGraphDraftRunner:
                     if registry.verify_extend_seq_lens is None
                     else present(config.draft_extend_width),
                 ),
-                # specs/sglang/slots.yaml:131
+                # specs/sglang/slots.yaml:135
                 Slot(
                     "num_correct_drafts",
                     registry.num_correct_drafts,
@@ -1809,7 +1800,7 @@ class DraftExtendGraphDraftRunner:
                     if registry.num_correct_drafts is None
                     else present(config.draft_extend_width),
                 ),
-                # specs/sglang/slots.yaml:134
+                # specs/sglang/slots.yaml:138
                 Slot(
                     "num_accept_tokens",
                     registry.num_accept_tokens,
@@ -1820,9 +1811,9 @@ class DraftExtendGraphDraftRunner:
                     if present(config.enable_multi_layer_eagle)
                     else present(config.draft_extend_width),
                 ),
-                # specs/sglang/slots.yaml:137
+                # specs/sglang/slots.yaml:141
                 Slot("select_index", registry.select_index, source="select_index", fill=0),
-                # specs/sglang/slots.yaml:140
+                # specs/sglang/slots.yaml:144
                 Slot(
                     "draft_mamba_track_indices",
                     registry.draft_mamba_track_indices,
@@ -1843,14 +1834,14 @@ class DraftExtendGraphDraftRunner:
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                 ),
-                # specs/sglang/slots.yaml:74
+                # specs/sglang/slots.yaml:78
                 Slot(
                     "global_num_tokens",
                     registry.global_num_tokens,
                     fill=lambda _, extents: extents.padded.tokens,
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:77
+                # specs/sglang/slots.yaml:81
                 Slot(
                     "global_num_tokens_for_logprob",
                     registry.global_num_tokens_for_logprob,
@@ -1863,7 +1854,7 @@ class DraftExtendGraphDraftRunner:
                     (extents.rows.tokens, present(config.draft_input_size)),
                     (extents.padded.tokens, present(config.draft_input_size)),
                 ),
-                # specs/sglang/slots.yaml:125
+                # specs/sglang/slots.yaml:129
                 Slot("target_hidden_states", registry.target_hidden_states, source="hidden_states"),
             ),
             SlotGroup(
@@ -1871,7 +1862,7 @@ class DraftExtendGraphDraftRunner:
                     (extents.rows.tokens, present(config.draft_index_topk)),
                     (extents.padded.tokens, present(config.draft_index_topk)),
                 ),
-                # specs/sglang/slots.yaml:144
+                # specs/sglang/slots.yaml:148
                 Slot("draft_extend_seed_topk", registry.draft_extend_seed_topk),
             ),
             SlotGroup(
@@ -1879,7 +1870,7 @@ class DraftExtendGraphDraftRunner:
                     (extents.rows.requests, present(config.draft_vocab_size)),
                     (extents.padded.requests, present(config.draft_vocab_size)),
                 ),
-                # specs/sglang/slots.yaml:148
+                # specs/sglang/slots.yaml:152
                 Slot("draft_logits", registry.draft_logits),
             ),
             SlotGroup(
@@ -2132,7 +2123,7 @@ class DraftExtendGraphDraftRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:128",
+                place="specs/sglang/slots.yaml:132",
             )
         if registry.num_correct_drafts is not None and live.num_correct_drafts is not None:
             check_values(
@@ -2141,7 +2132,7 @@ class DraftExtendGraphDraftRunner:
                 live.num_correct_drafts,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:131",
+                place="specs/sglang/slots.yaml:135",
             )
         if registry.num_accept_tokens is not None and live.num_accept_tokens is not None:
             check_values(
@@ -2150,7 +2141,7 @@ class DraftExtendGraphDraftRunner:
                 live.num_accept_tokens,
                 -1,
                 2147483647,
-                place="specs/sglang/slots.yaml:134",
+                place="specs/sglang/slots.yaml:138",
             )
         if registry.select_index is not None and live.select_index is not None:
             check_values(
@@ -2159,7 +2150,7 @@ class DraftExtendGraphDraftRunner:
                 live.select_index,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:137",
+                place="specs/sglang/slots.yaml:141",
             )
         if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -2168,7 +2159,7 @@ class DraftExtendGraphDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:140",
+                place="specs/sglang/slots.yaml:144",
             )
 
     def _poison_idling(self, live: LiveBatch) -> None:
@@ -2267,32 +2258,32 @@ class DraftExtendGraphDraftRunner:
                 mode,
                 "verify_extend_seq_lens",
                 batch.verify_extend_seq_lens,
-                place="specs/sglang/slots.yaml:128",
+                place="specs/sglang/slots.yaml:132",
             )
         if batch.num_correct_drafts is not None:
             require_unpoisoned(
                 mode,
                 "num_correct_drafts",
                 batch.num_correct_drafts,
-                place="specs/sglang/slots.yaml:131",
+                place="specs/sglang/slots.yaml:135",
             )
         if batch.num_accept_tokens is not None:
             require_unpoisoned(
                 mode,
                 "num_accept_tokens",
                 batch.num_accept_tokens,
-                place="specs/sglang/slots.yaml:134",
+                place="specs/sglang/slots.yaml:138",
             )
         if batch.select_index is not None:
             require_unpoisoned(
-                mode, "select_index", batch.select_index, place="specs/sglang/slots.yaml:137"
+                mode, "select_index", batch.select_index, place="specs/sglang/slots.yaml:141"
             )
         if batch.draft_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "draft_mamba_track_indices",
                 batch.draft_mamba_track_indices,
-                place="specs/sglang/slots.yaml:140",
+                place="specs/sglang/slots.yaml:144",
             )
 
     def _execute_capturing(

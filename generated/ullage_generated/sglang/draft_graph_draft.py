@@ -45,7 +45,7 @@ from .config import Config, SpeculativeAlgorithm
 from .engine import DraftGraphDraftEngine, DraftGraphDraftFacts
 from .registry import DraftGraphDraftRegistry
 
-require_generated_code_version(7, __name__)
+require_generated_code_version(8, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -700,11 +700,7 @@ class DraftGraphDraftRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
-            binding="next_in(max(0, min(max_running_requests if speculative_algorithm == "
-            "eagle and 1 < num_dp_ranks else 0, max(captured_drafts) if "
-            "require_mlp_tp_gather else max_running_requests if speculative_algorithm"
-            " == eagle and 1 < num_dp_ranks else 0)) if require_mlp_tp_gather else 0,"
-            " captured_drafts)",
+            binding="max(captured_drafts)",
         )
         check_extent(
             "idle_in_draft",
@@ -713,11 +709,7 @@ class DraftGraphDraftRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="next_in(max(0, min(max_running_requests if speculative_algorithm == "
-            "eagle and 1 < num_dp_ranks else 0, max(captured_drafts) if "
-            "require_mlp_tp_gather else max_running_requests if speculative_algorithm"
-            " == eagle and 1 < num_dp_ranks else 0)) if require_mlp_tp_gather else 0,"
-            " captured_drafts) * speculative_eagle_topk",
+            binding="max(captured_drafts) * speculative_eagle_topk",
         )
         return Extents(rows, padded_rows)
 
@@ -802,7 +794,7 @@ class DraftGraphDraftRunner:
                 place="specs/sglang/slots.yaml:24",
                 known=known,
             )
-        # specs/sglang/slots.yaml:61
+        # specs/sglang/slots.yaml:65
         if registry.canary_request_ids is not None and (
             live.request_ids is not None or rows.requests > 0
         ):
@@ -813,9 +805,9 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.canary_request_ids,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:65",
             )
-        # specs/sglang/slots.yaml:64
+        # specs/sglang/slots.yaml:68
         if registry.canary_bootstrap_rooms is not None and (
             live.bootstrap_rooms is not None or rows.requests > 0
         ):
@@ -826,9 +818,9 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.canary_bootstrap_rooms,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:68",
             )
-        # specs/sglang/slots.yaml:92
+        # specs/sglang/slots.yaml:96
         if registry.draft_cache_loc is not None and (
             live.draft_cache_loc is not None
             or rows.tokens * present(config.speculative_num_steps) > 0
@@ -840,10 +832,10 @@ class DraftGraphDraftRunner:
                 shape=(rows.tokens * present(config.speculative_num_steps),),
                 into=registry.draft_cache_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:92",
+                place="specs/sglang/slots.yaml:96",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:100
+        # specs/sglang/slots.yaml:104
         if registry.draft_topk_p is not None and (live.topk_p is not None or rows.requests > 0):
             check_source(
                 mode,
@@ -852,9 +844,9 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, present(config.speculative_eagle_topk)),
                 into=registry.draft_topk_p,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:100",
+                place="specs/sglang/slots.yaml:104",
             )
-        # specs/sglang/slots.yaml:103
+        # specs/sglang/slots.yaml:107
         if registry.draft_topk_index is not None and (
             live.topk_index is not None or rows.requests > 0
         ):
@@ -865,10 +857,10 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, present(config.speculative_eagle_topk)),
                 into=registry.draft_topk_index,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:103",
+                place="specs/sglang/slots.yaml:107",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:106
+        # specs/sglang/slots.yaml:110
         if registry.draft_hidden_states is not None and live.hidden_states is not None:
             check_source(
                 mode,
@@ -877,9 +869,9 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, present(config.draft_hidden_size)),
                 into=registry.draft_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:106",
+                place="specs/sglang/slots.yaml:110",
             )
-        # specs/sglang/slots.yaml:109
+        # specs/sglang/slots.yaml:113
         if registry.draft_temperatures is not None and live.temperatures is not None:
             check_source(
                 mode,
@@ -888,9 +880,9 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, 1),
                 into=registry.draft_temperatures,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:109",
+                place="specs/sglang/slots.yaml:113",
             )
-        # specs/sglang/slots.yaml:112
+        # specs/sglang/slots.yaml:116
         if registry.draft_top_ks is not None and live.top_ks is not None:
             check_source(
                 mode,
@@ -899,10 +891,10 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.draft_top_ks,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:112",
+                place="specs/sglang/slots.yaml:116",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:118
+        # specs/sglang/slots.yaml:122
         if registry.draft_sampling_seed is not None and live.sampling_seed is not None:
             check_source(
                 mode,
@@ -911,9 +903,9 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.draft_sampling_seed,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:118",
+                place="specs/sglang/slots.yaml:122",
             )
-        # specs/sglang/slots.yaml:121
+        # specs/sglang/slots.yaml:125
         if registry.draft_seed_topk is not None and live.seed_topk is not None:
             check_source(
                 mode,
@@ -922,7 +914,7 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, present(config.draft_index_topk)),
                 into=registry.draft_seed_topk,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:121",
+                place="specs/sglang/slots.yaml:125",
             )
         if self.debug.values:
             self._check_values_capture_draft(live, mode)
@@ -1010,24 +1002,24 @@ class DraftGraphDraftRunner:
                     fill=config.sequence_fill,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:61
+                # specs/sglang/slots.yaml:65
                 Slot(
                     "canary_request_ids", registry.canary_request_ids, source="request_ids", fill=0
                 ),
-                # specs/sglang/slots.yaml:64
+                # specs/sglang/slots.yaml:68
                 Slot(
                     "canary_bootstrap_rooms",
                     registry.canary_bootstrap_rooms,
                     source="bootstrap_rooms",
                     fill=-1,
                 ),
-                # specs/sglang/slots.yaml:97
+                # specs/sglang/slots.yaml:101
                 Slot(
                     "draft_seq_lens_of_one", registry.draft_seq_lens_of_one, fill=1, is_number=True
                 ),
-                # specs/sglang/slots.yaml:112
+                # specs/sglang/slots.yaml:116
                 Slot("draft_top_ks", registry.draft_top_ks, source="top_ks", fill=1, optional=True),
-                # specs/sglang/slots.yaml:118
+                # specs/sglang/slots.yaml:122
                 Slot(
                     "draft_sampling_seed",
                     registry.draft_sampling_seed,
@@ -1041,14 +1033,14 @@ class DraftGraphDraftRunner:
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                 ),
-                # specs/sglang/slots.yaml:74
+                # specs/sglang/slots.yaml:78
                 Slot(
                     "global_num_tokens",
                     registry.global_num_tokens,
                     fill=lambda _, extents: extents.padded.tokens,
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:77
+                # specs/sglang/slots.yaml:81
                 Slot(
                     "global_num_tokens_for_logprob",
                     registry.global_num_tokens_for_logprob,
@@ -1061,7 +1053,7 @@ class DraftGraphDraftRunner:
                     (extents.rows.tokens * present(config.speculative_num_steps),),
                     (extents.padded.tokens * present(config.speculative_num_steps),),
                 ),
-                # specs/sglang/slots.yaml:92
+                # specs/sglang/slots.yaml:96
                 Slot("draft_cache_loc", registry.draft_cache_loc, source="draft_cache_loc", fill=0),
             ),
             SlotGroup(
@@ -1069,9 +1061,9 @@ class DraftGraphDraftRunner:
                     (extents.rows.requests, present(config.speculative_eagle_topk)),
                     (extents.padded.requests, present(config.speculative_eagle_topk)),
                 ),
-                # specs/sglang/slots.yaml:100
+                # specs/sglang/slots.yaml:104
                 Slot("draft_topk_p", registry.draft_topk_p, source="topk_p", fill=0),
-                # specs/sglang/slots.yaml:103
+                # specs/sglang/slots.yaml:107
                 Slot("draft_topk_index", registry.draft_topk_index, source="topk_index", fill=0),
             ),
             SlotGroup(
@@ -1079,7 +1071,7 @@ class DraftGraphDraftRunner:
                     (extents.rows.requests, present(config.draft_hidden_size)),
                     (extents.padded.requests, present(config.draft_hidden_size)),
                 ),
-                # specs/sglang/slots.yaml:106
+                # specs/sglang/slots.yaml:110
                 Slot(
                     "draft_hidden_states",
                     registry.draft_hidden_states,
@@ -1090,7 +1082,7 @@ class DraftGraphDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests, 1), (extents.padded.requests, 1)),
-                # specs/sglang/slots.yaml:109
+                # specs/sglang/slots.yaml:113
                 Slot(
                     "draft_temperatures",
                     registry.draft_temperatures,
@@ -1104,7 +1096,7 @@ class DraftGraphDraftRunner:
                     (extents.rows.requests, present(config.draft_vocab_size)),
                     (extents.padded.requests, present(config.draft_vocab_size)),
                 ),
-                # specs/sglang/slots.yaml:115
+                # specs/sglang/slots.yaml:119
                 Slot("draft_probs", registry.draft_probs),
             ),
             SlotGroup(
@@ -1112,7 +1104,7 @@ class DraftGraphDraftRunner:
                     (extents.rows.requests, present(config.draft_index_topk)),
                     (extents.padded.requests, present(config.draft_index_topk)),
                 ),
-                # specs/sglang/slots.yaml:121
+                # specs/sglang/slots.yaml:125
                 Slot(
                     "draft_seed_topk",
                     registry.draft_seed_topk,
@@ -1335,7 +1327,7 @@ class DraftGraphDraftRunner:
                 live.request_ids,
                 0,
                 4611686018427387904,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:65",
             )
         if registry.canary_bootstrap_rooms is not None and live.bootstrap_rooms is not None:
             check_values(
@@ -1344,7 +1336,7 @@ class DraftGraphDraftRunner:
                 live.bootstrap_rooms,
                 -1,
                 4611686018427387904,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:68",
             )
         if registry.draft_cache_loc is not None and live.draft_cache_loc is not None:
             check_values(
@@ -1353,7 +1345,7 @@ class DraftGraphDraftRunner:
                 live.draft_cache_loc,
                 1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
-                place="specs/sglang/slots.yaml:92",
+                place="specs/sglang/slots.yaml:96",
             )
         if registry.draft_topk_index is not None and live.topk_index is not None:
             check_values(
@@ -1362,7 +1354,7 @@ class DraftGraphDraftRunner:
                 live.topk_index,
                 0,
                 present(config.draft_vocab_size) - 1,
-                place="specs/sglang/slots.yaml:103",
+                place="specs/sglang/slots.yaml:107",
             )
         if registry.draft_top_ks is not None and live.top_ks is not None:
             check_values(
@@ -1371,7 +1363,7 @@ class DraftGraphDraftRunner:
                 live.top_ks,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:112",
+                place="specs/sglang/slots.yaml:116",
             )
         if registry.draft_sampling_seed is not None and live.sampling_seed is not None:
             check_values(
@@ -1380,7 +1372,7 @@ class DraftGraphDraftRunner:
                 live.sampling_seed,
                 0,
                 4611686018427387904,
-                place="specs/sglang/slots.yaml:118",
+                place="specs/sglang/slots.yaml:122",
             )
         if registry.draft_seed_topk is not None and live.seed_topk is not None:
             check_values(
@@ -1389,7 +1381,7 @@ class DraftGraphDraftRunner:
                 live.seed_topk,
                 -1,
                 2147483647,
-                place="specs/sglang/slots.yaml:121",
+                place="specs/sglang/slots.yaml:125",
             )
 
     def _poison_capture_draft(self, live: LiveBatch) -> None:
@@ -1465,58 +1457,58 @@ class DraftGraphDraftRunner:
                 mode,
                 "canary_request_ids",
                 batch.canary_request_ids,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:65",
             )
         if batch.canary_bootstrap_rooms is not None:
             require_unpoisoned(
                 mode,
                 "canary_bootstrap_rooms",
                 batch.canary_bootstrap_rooms,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:68",
             )
         if batch.draft_cache_loc is not None:
             require_unpoisoned(
-                mode, "draft_cache_loc", batch.draft_cache_loc, place="specs/sglang/slots.yaml:92"
+                mode, "draft_cache_loc", batch.draft_cache_loc, place="specs/sglang/slots.yaml:96"
             )
         if batch.draft_topk_p is not None:
             require_unpoisoned(
-                mode, "draft_topk_p", batch.draft_topk_p, place="specs/sglang/slots.yaml:100"
+                mode, "draft_topk_p", batch.draft_topk_p, place="specs/sglang/slots.yaml:104"
             )
         if batch.draft_topk_index is not None:
             require_unpoisoned(
                 mode,
                 "draft_topk_index",
                 batch.draft_topk_index,
-                place="specs/sglang/slots.yaml:103",
+                place="specs/sglang/slots.yaml:107",
             )
         if batch.draft_hidden_states is not None:
             require_unpoisoned(
                 mode,
                 "draft_hidden_states",
                 batch.draft_hidden_states,
-                place="specs/sglang/slots.yaml:106",
+                place="specs/sglang/slots.yaml:110",
             )
         if batch.draft_temperatures is not None:
             require_unpoisoned(
                 mode,
                 "draft_temperatures",
                 batch.draft_temperatures,
-                place="specs/sglang/slots.yaml:109",
+                place="specs/sglang/slots.yaml:113",
             )
         if batch.draft_top_ks is not None:
             require_unpoisoned(
-                mode, "draft_top_ks", batch.draft_top_ks, place="specs/sglang/slots.yaml:112"
+                mode, "draft_top_ks", batch.draft_top_ks, place="specs/sglang/slots.yaml:116"
             )
         if batch.draft_sampling_seed is not None:
             require_unpoisoned(
                 mode,
                 "draft_sampling_seed",
                 batch.draft_sampling_seed,
-                place="specs/sglang/slots.yaml:118",
+                place="specs/sglang/slots.yaml:122",
             )
         if batch.draft_seed_topk is not None:
             require_unpoisoned(
-                mode, "draft_seed_topk", batch.draft_seed_topk, place="specs/sglang/slots.yaml:121"
+                mode, "draft_seed_topk", batch.draft_seed_topk, place="specs/sglang/slots.yaml:125"
             )
 
     def _check_sources_idling(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -1600,7 +1592,7 @@ class DraftGraphDraftRunner:
                 place="specs/sglang/slots.yaml:24",
                 known=known,
             )
-        # specs/sglang/slots.yaml:61
+        # specs/sglang/slots.yaml:65
         if registry.canary_request_ids is not None and (
             live.request_ids is not None or rows.requests > 0
         ):
@@ -1611,9 +1603,9 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.canary_request_ids,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:65",
             )
-        # specs/sglang/slots.yaml:64
+        # specs/sglang/slots.yaml:68
         if registry.canary_bootstrap_rooms is not None and (
             live.bootstrap_rooms is not None or rows.requests > 0
         ):
@@ -1624,9 +1616,9 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.canary_bootstrap_rooms,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:68",
             )
-        # specs/sglang/slots.yaml:92
+        # specs/sglang/slots.yaml:96
         if registry.draft_cache_loc is not None and (
             live.draft_cache_loc is not None
             or rows.tokens * present(config.speculative_num_steps) > 0
@@ -1638,10 +1630,10 @@ class DraftGraphDraftRunner:
                 shape=(rows.tokens * present(config.speculative_num_steps),),
                 into=registry.draft_cache_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:92",
+                place="specs/sglang/slots.yaml:96",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:100
+        # specs/sglang/slots.yaml:104
         if registry.draft_topk_p is not None and (live.topk_p is not None or rows.requests > 0):
             check_source(
                 mode,
@@ -1650,9 +1642,9 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, present(config.speculative_eagle_topk)),
                 into=registry.draft_topk_p,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:100",
+                place="specs/sglang/slots.yaml:104",
             )
-        # specs/sglang/slots.yaml:103
+        # specs/sglang/slots.yaml:107
         if registry.draft_topk_index is not None and (
             live.topk_index is not None or rows.requests > 0
         ):
@@ -1663,10 +1655,10 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, present(config.speculative_eagle_topk)),
                 into=registry.draft_topk_index,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:103",
+                place="specs/sglang/slots.yaml:107",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:106
+        # specs/sglang/slots.yaml:110
         if registry.draft_hidden_states is not None and live.hidden_states is not None:
             check_source(
                 mode,
@@ -1675,9 +1667,9 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, present(config.draft_hidden_size)),
                 into=registry.draft_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:106",
+                place="specs/sglang/slots.yaml:110",
             )
-        # specs/sglang/slots.yaml:109
+        # specs/sglang/slots.yaml:113
         if registry.draft_temperatures is not None and live.temperatures is not None:
             check_source(
                 mode,
@@ -1686,9 +1678,9 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, 1),
                 into=registry.draft_temperatures,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:109",
+                place="specs/sglang/slots.yaml:113",
             )
-        # specs/sglang/slots.yaml:112
+        # specs/sglang/slots.yaml:116
         if registry.draft_top_ks is not None and live.top_ks is not None:
             check_source(
                 mode,
@@ -1697,10 +1689,10 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.draft_top_ks,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:112",
+                place="specs/sglang/slots.yaml:116",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:118
+        # specs/sglang/slots.yaml:122
         if registry.draft_sampling_seed is not None and live.sampling_seed is not None:
             check_source(
                 mode,
@@ -1709,9 +1701,9 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.draft_sampling_seed,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:118",
+                place="specs/sglang/slots.yaml:122",
             )
-        # specs/sglang/slots.yaml:121
+        # specs/sglang/slots.yaml:125
         if registry.draft_seed_topk is not None and live.seed_topk is not None:
             check_source(
                 mode,
@@ -1720,7 +1712,7 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, present(config.draft_index_topk)),
                 into=registry.draft_seed_topk,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:121",
+                place="specs/sglang/slots.yaml:125",
             )
         if self.debug.values:
             self._check_values_idling(live, mode)
@@ -1801,24 +1793,24 @@ class DraftGraphDraftRunner:
                     source="seq_lens_cpu",
                     fill=config.sequence_fill,
                 ),
-                # specs/sglang/slots.yaml:61
+                # specs/sglang/slots.yaml:65
                 Slot(
                     "canary_request_ids", registry.canary_request_ids, source="request_ids", fill=0
                 ),
-                # specs/sglang/slots.yaml:64
+                # specs/sglang/slots.yaml:68
                 Slot(
                     "canary_bootstrap_rooms",
                     registry.canary_bootstrap_rooms,
                     source="bootstrap_rooms",
                     fill=-1,
                 ),
-                # specs/sglang/slots.yaml:97
+                # specs/sglang/slots.yaml:101
                 Slot(
                     "draft_seq_lens_of_one", registry.draft_seq_lens_of_one, fill=1, is_number=True
                 ),
-                # specs/sglang/slots.yaml:112
+                # specs/sglang/slots.yaml:116
                 Slot("draft_top_ks", registry.draft_top_ks, source="top_ks", fill=1),
-                # specs/sglang/slots.yaml:118
+                # specs/sglang/slots.yaml:122
                 Slot(
                     "draft_sampling_seed",
                     registry.draft_sampling_seed,
@@ -1831,14 +1823,14 @@ class DraftGraphDraftRunner:
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                 ),
-                # specs/sglang/slots.yaml:74
+                # specs/sglang/slots.yaml:78
                 Slot(
                     "global_num_tokens",
                     registry.global_num_tokens,
                     fill=lambda _, extents: extents.padded.tokens,
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:77
+                # specs/sglang/slots.yaml:81
                 Slot(
                     "global_num_tokens_for_logprob",
                     registry.global_num_tokens_for_logprob,
@@ -1851,7 +1843,7 @@ class DraftGraphDraftRunner:
                     (extents.rows.tokens * present(config.speculative_num_steps),),
                     (extents.padded.tokens * present(config.speculative_num_steps),),
                 ),
-                # specs/sglang/slots.yaml:92
+                # specs/sglang/slots.yaml:96
                 Slot("draft_cache_loc", registry.draft_cache_loc, source="draft_cache_loc", fill=0),
             ),
             SlotGroup(
@@ -1859,9 +1851,9 @@ class DraftGraphDraftRunner:
                     (extents.rows.requests, present(config.speculative_eagle_topk)),
                     (extents.padded.requests, present(config.speculative_eagle_topk)),
                 ),
-                # specs/sglang/slots.yaml:100
+                # specs/sglang/slots.yaml:104
                 Slot("draft_topk_p", registry.draft_topk_p, source="topk_p", fill=0),
-                # specs/sglang/slots.yaml:103
+                # specs/sglang/slots.yaml:107
                 Slot("draft_topk_index", registry.draft_topk_index, source="topk_index", fill=0),
             ),
             SlotGroup(
@@ -1869,7 +1861,7 @@ class DraftGraphDraftRunner:
                     (extents.rows.requests, present(config.draft_hidden_size)),
                     (extents.padded.requests, present(config.draft_hidden_size)),
                 ),
-                # specs/sglang/slots.yaml:106
+                # specs/sglang/slots.yaml:110
                 Slot(
                     "draft_hidden_states",
                     registry.draft_hidden_states,
@@ -1879,7 +1871,7 @@ class DraftGraphDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests, 1), (extents.padded.requests, 1)),
-                # specs/sglang/slots.yaml:109
+                # specs/sglang/slots.yaml:113
                 Slot(
                     "draft_temperatures", registry.draft_temperatures, source="temperatures", fill=1
                 ),
@@ -1889,7 +1881,7 @@ class DraftGraphDraftRunner:
                     (extents.rows.requests, present(config.draft_vocab_size)),
                     (extents.padded.requests, present(config.draft_vocab_size)),
                 ),
-                # specs/sglang/slots.yaml:115
+                # specs/sglang/slots.yaml:119
                 Slot("draft_probs", registry.draft_probs),
             ),
             SlotGroup(
@@ -1897,7 +1889,7 @@ class DraftGraphDraftRunner:
                     (extents.rows.requests, present(config.draft_index_topk)),
                     (extents.padded.requests, present(config.draft_index_topk)),
                 ),
-                # specs/sglang/slots.yaml:121
+                # specs/sglang/slots.yaml:125
                 Slot("draft_seed_topk", registry.draft_seed_topk, source="seed_topk", fill=0),
             ),
             SlotGroup(
@@ -2114,7 +2106,7 @@ class DraftGraphDraftRunner:
                 live.request_ids,
                 0,
                 4611686018427387904,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:65",
             )
         if registry.canary_bootstrap_rooms is not None and live.bootstrap_rooms is not None:
             check_values(
@@ -2123,7 +2115,7 @@ class DraftGraphDraftRunner:
                 live.bootstrap_rooms,
                 -1,
                 4611686018427387904,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:68",
             )
         if registry.draft_cache_loc is not None and live.draft_cache_loc is not None:
             check_values(
@@ -2132,7 +2124,7 @@ class DraftGraphDraftRunner:
                 live.draft_cache_loc,
                 1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
-                place="specs/sglang/slots.yaml:92",
+                place="specs/sglang/slots.yaml:96",
             )
         if registry.draft_topk_index is not None and live.topk_index is not None:
             check_values(
@@ -2141,7 +2133,7 @@ class DraftGraphDraftRunner:
                 live.topk_index,
                 0,
                 present(config.draft_vocab_size) - 1,
-                place="specs/sglang/slots.yaml:103",
+                place="specs/sglang/slots.yaml:107",
             )
         if registry.draft_top_ks is not None and live.top_ks is not None:
             check_values(
@@ -2150,7 +2142,7 @@ class DraftGraphDraftRunner:
                 live.top_ks,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:112",
+                place="specs/sglang/slots.yaml:116",
             )
         if registry.draft_sampling_seed is not None and live.sampling_seed is not None:
             check_values(
@@ -2159,7 +2151,7 @@ class DraftGraphDraftRunner:
                 live.sampling_seed,
                 0,
                 4611686018427387904,
-                place="specs/sglang/slots.yaml:118",
+                place="specs/sglang/slots.yaml:122",
             )
         if registry.draft_seed_topk is not None and live.seed_topk is not None:
             check_values(
@@ -2168,7 +2160,7 @@ class DraftGraphDraftRunner:
                 live.seed_topk,
                 -1,
                 2147483647,
-                place="specs/sglang/slots.yaml:121",
+                place="specs/sglang/slots.yaml:125",
             )
 
     def _poison_idling(self, live: LiveBatch) -> None:
@@ -2244,58 +2236,58 @@ class DraftGraphDraftRunner:
                 mode,
                 "canary_request_ids",
                 batch.canary_request_ids,
-                place="specs/sglang/slots.yaml:61",
+                place="specs/sglang/slots.yaml:65",
             )
         if batch.canary_bootstrap_rooms is not None:
             require_unpoisoned(
                 mode,
                 "canary_bootstrap_rooms",
                 batch.canary_bootstrap_rooms,
-                place="specs/sglang/slots.yaml:64",
+                place="specs/sglang/slots.yaml:68",
             )
         if batch.draft_cache_loc is not None:
             require_unpoisoned(
-                mode, "draft_cache_loc", batch.draft_cache_loc, place="specs/sglang/slots.yaml:92"
+                mode, "draft_cache_loc", batch.draft_cache_loc, place="specs/sglang/slots.yaml:96"
             )
         if batch.draft_topk_p is not None:
             require_unpoisoned(
-                mode, "draft_topk_p", batch.draft_topk_p, place="specs/sglang/slots.yaml:100"
+                mode, "draft_topk_p", batch.draft_topk_p, place="specs/sglang/slots.yaml:104"
             )
         if batch.draft_topk_index is not None:
             require_unpoisoned(
                 mode,
                 "draft_topk_index",
                 batch.draft_topk_index,
-                place="specs/sglang/slots.yaml:103",
+                place="specs/sglang/slots.yaml:107",
             )
         if batch.draft_hidden_states is not None:
             require_unpoisoned(
                 mode,
                 "draft_hidden_states",
                 batch.draft_hidden_states,
-                place="specs/sglang/slots.yaml:106",
+                place="specs/sglang/slots.yaml:110",
             )
         if batch.draft_temperatures is not None:
             require_unpoisoned(
                 mode,
                 "draft_temperatures",
                 batch.draft_temperatures,
-                place="specs/sglang/slots.yaml:109",
+                place="specs/sglang/slots.yaml:113",
             )
         if batch.draft_top_ks is not None:
             require_unpoisoned(
-                mode, "draft_top_ks", batch.draft_top_ks, place="specs/sglang/slots.yaml:112"
+                mode, "draft_top_ks", batch.draft_top_ks, place="specs/sglang/slots.yaml:116"
             )
         if batch.draft_sampling_seed is not None:
             require_unpoisoned(
                 mode,
                 "draft_sampling_seed",
                 batch.draft_sampling_seed,
-                place="specs/sglang/slots.yaml:118",
+                place="specs/sglang/slots.yaml:122",
             )
         if batch.draft_seed_topk is not None:
             require_unpoisoned(
-                mode, "draft_seed_topk", batch.draft_seed_topk, place="specs/sglang/slots.yaml:121"
+                mode, "draft_seed_topk", batch.draft_seed_topk, place="specs/sglang/slots.yaml:125"
             )
 
     def _execute_capturing(

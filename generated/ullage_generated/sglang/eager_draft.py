@@ -48,7 +48,7 @@ from .config import Config, CpStrategy, SpeculativeAlgorithm
 from .engine import EagerDraftEngine
 from .registry import EagerDraftRegistry
 
-require_generated_code_version(7, __name__)
+require_generated_code_version(8, __name__)
 
 InputsT = TypeVar("InputsT")
 ShardsT = TypeVar("ShardsT")
@@ -1532,7 +1532,7 @@ class EagerDraftRunner:
             rows.requests,
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:27",
+            place="specs/sglang/slots.yaml:28",
             binding="max_running_requests",
         )
         check_extent(
@@ -1635,7 +1635,7 @@ class EagerDraftRunner:
             rows.requests,
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:27",
+            place="specs/sglang/slots.yaml:28",
             binding="min(max_running_requests, prefill_limit_draft)",
         )
         check_extent(
@@ -1645,8 +1645,7 @@ class EagerDraftRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) if "
-            "require_mlp_sync else prefill_limit_draft",
+            binding="align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align)",
         )
         return Extents(rows, padded_rows)
 
@@ -1706,7 +1705,7 @@ class EagerDraftRunner:
             rows.requests,
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:27",
+            place="specs/sglang/slots.yaml:28",
             binding="max_running_requests",
         )
         check_extent(
@@ -1716,8 +1715,7 @@ class EagerDraftRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="align_up(align_up(max_running_requests, attn_tp_size), cp_align) if "
-            "require_mlp_sync else max_running_requests",
+            binding="align_up(align_up(max_running_requests, attn_tp_size), cp_align)",
         )
         return Extents(rows, padded_rows)
 
@@ -1766,7 +1764,7 @@ class EagerDraftRunner:
             rows.requests,
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:27",
+            place="specs/sglang/slots.yaml:28",
             binding="max_running_requests",
         )
         check_extent(
@@ -1836,7 +1834,7 @@ class EagerDraftRunner:
             rows.requests,
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:27",
+            place="specs/sglang/slots.yaml:28",
             binding="align_up(align_up(max_running_requests * draft_extend_width, "
             "attn_tp_size), cp_align) // draft_extend_width if require_mlp_sync else "
             "max_running_requests",
@@ -1999,7 +1997,7 @@ class EagerDraftRunner:
             rows.requests,
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:27",
+            place="specs/sglang/slots.yaml:28",
             binding="min(max_running_requests, prefill_limit_draft)",
         )
         check_extent(
@@ -2109,9 +2107,9 @@ class EagerDraftRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
-            binding="1 if (max(0, align_up(align_up(prefill_limit_draft, attn_tp_size), "
+            binding="1 if max(0, align_up(align_up(prefill_limit_draft, attn_tp_size), "
             "cp_align) if not dllm and speculative_algorithm == eagle and 1 < "
-            "num_dp_ranks else 0) if require_mlp_sync else 0) > 0 else 0",
+            "num_dp_ranks else 0) > 0 else 0",
         )
         check_extent(
             "idle_beside_extend",
@@ -2119,10 +2117,10 @@ class EagerDraftRunner:
             rows.requests,
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:27",
-            binding="1 if (max(0, align_up(align_up(prefill_limit_draft, attn_tp_size), "
+            place="specs/sglang/slots.yaml:28",
+            binding="1 if max(0, align_up(align_up(prefill_limit_draft, attn_tp_size), "
             "cp_align) if not dllm and speculative_algorithm == eagle and 1 < "
-            "num_dp_ranks else 0) if require_mlp_sync else 0) > 0 else 0",
+            "num_dp_ranks else 0) > 0 else 0",
         )
         check_extent(
             "idle_beside_extend",
@@ -2133,7 +2131,7 @@ class EagerDraftRunner:
             place="specs/sglang/engine.yaml:8",
             binding="max(0, align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) "
             "if not dllm and speculative_algorithm == eagle and 1 < num_dp_ranks else"
-            " 0) if require_mlp_sync else 0",
+            " 0)",
         )
         return Extents(rows, padded_rows)
 
@@ -2170,8 +2168,7 @@ class EagerDraftRunner:
             "draft_extend_width, attn_tp_size), cp_align) // draft_extend_width if "
             "speculative_algorithm == eagle and not adaptive and 1 < num_dp_ranks "
             "else 0, 0 // draft_extend_width if speculative_algorithm == eagle and "
-            "not adaptive and require_mlp_sync and 1 < num_dp_ranks else 0) if "
-            "require_mlp_sync else 0",
+            "not adaptive and require_mlp_sync and 1 < num_dp_ranks else 0)",
         )
         check_extent(
             "idle_in_catch_up",
@@ -2182,7 +2179,7 @@ class EagerDraftRunner:
             place="specs/sglang/engine.yaml:8",
             binding="max(0, align_up(align_up(max_running_requests * draft_extend_width, "
             "attn_tp_size), cp_align) if speculative_algorithm == eagle and not "
-            "adaptive and 1 < num_dp_ranks else 0) if require_mlp_sync else 0",
+            "adaptive and 1 < num_dp_ranks else 0)",
         )
         return Extents(rows, padded_rows)
 
@@ -2225,7 +2222,7 @@ class EagerDraftRunner:
             rows.requests,
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:27",
+            place="specs/sglang/slots.yaml:28",
             binding="0",
         )
         check_extent(
@@ -2271,7 +2268,7 @@ class EagerDraftRunner:
             "speculative_eagle_topk if speculative_algorithm == eagle and 1 < "
             "num_dp_ranks else 0, 0 // speculative_eagle_topk if "
             "speculative_algorithm == eagle and require_mlp_sync and 1 < num_dp_ranks"
-            " else 0) if require_mlp_sync else 0",
+            " else 0)",
         )
         check_extent(
             "idle_in_draft",
@@ -2282,7 +2279,7 @@ class EagerDraftRunner:
             place="specs/sglang/engine.yaml:8",
             binding="max(0, align_up(align_up(max_running_requests * speculative_eagle_topk, "
             "attn_tp_size), cp_align) if speculative_algorithm == eagle and 1 < "
-            "num_dp_ranks else 0) if require_mlp_sync else 0",
+            "num_dp_ranks else 0)",
         )
         return Extents(rows, padded_rows)
 
@@ -2317,7 +2314,7 @@ class EagerDraftRunner:
             place="specs/sglang/engine.yaml:7",
             binding="max(0, align_up(align_up(max_running_requests * speculative_eagle_topk, "
             "attn_tp_size), cp_align) if speculative_algorithm == frozen_kv_mtp and 1"
-            " < num_dp_ranks else 0) if require_mlp_sync else 0",
+            " < num_dp_ranks else 0)",
         )
         check_extent(
             "idle_in_frozen_draft",
@@ -2328,7 +2325,7 @@ class EagerDraftRunner:
             place="specs/sglang/engine.yaml:8",
             binding="max(0, align_up(align_up(max_running_requests * speculative_eagle_topk, "
             "attn_tp_size), cp_align) if speculative_algorithm == frozen_kv_mtp and 1"
-            " < num_dp_ranks else 0) if require_mlp_sync else 0",
+            " < num_dp_ranks else 0)",
         )
         return Extents(rows, padded_rows)
 
@@ -2423,8 +2420,10 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:24",
             )
-        # specs/sglang/slots.yaml:27
-        if live.extend_seq_lens is not None or rows.requests > 0:
+        # specs/sglang/slots.yaml:28
+        if registry.extend_seq_lens is not None and (
+            live.extend_seq_lens is not None or rows.requests > 0
+        ):
             check_source(
                 mode,
                 "extend_seq_lens",
@@ -2432,11 +2431,13 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:27",
+                place="specs/sglang/slots.yaml:28",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:30
-        if live.extend_prefix_lens is not None or rows.requests > 0:
+        # specs/sglang/slots.yaml:32
+        if registry.extend_prefix_lens is not None and (
+            live.extend_prefix_lens is not None or rows.requests > 0
+        ):
             check_source(
                 mode,
                 "extend_prefix_lens",
@@ -2444,11 +2445,11 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.extend_prefix_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:30",
+                place="specs/sglang/slots.yaml:32",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:33
-        if live.extend_start_loc is not None:
+        # specs/sglang/slots.yaml:36
+        if registry.extend_start_loc is not None and live.extend_start_loc is not None:
             check_source(
                 mode,
                 "extend_start_loc",
@@ -2456,10 +2457,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.extend_start_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:33",
+                place="specs/sglang/slots.yaml:36",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:36
+        # specs/sglang/slots.yaml:40
         if registry.encoder_lens is not None and (
             live.encoder_lens is not None or rows.requests > 0
         ):
@@ -2470,10 +2471,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.encoder_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:36",
+                place="specs/sglang/slots.yaml:40",
                 accepts=(torch.int32, torch.int64),
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:44
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -2482,9 +2483,9 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:47
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -2493,9 +2494,9 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:43",
+                place="specs/sglang/slots.yaml:47",
             )
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:50
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -2506,10 +2507,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:50",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:53
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -2520,7 +2521,7 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:53",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
@@ -2607,24 +2608,32 @@ class EagerDraftRunner:
                     fill=config.sequence_fill,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:27
-                Slot("extend_seq_lens", registry.extend_seq_lens, source="extend_seq_lens", fill=0),
-                # specs/sglang/slots.yaml:30
+                # specs/sglang/slots.yaml:28
+                Slot(
+                    "extend_seq_lens",
+                    registry.extend_seq_lens,
+                    source="extend_seq_lens",
+                    fill=0,
+                    carried_otherwise=True,
+                ),
+                # specs/sglang/slots.yaml:32
                 Slot(
                     "extend_prefix_lens",
                     registry.extend_prefix_lens,
                     source="extend_prefix_lens",
                     fill=0,
+                    carried_otherwise=True,
                 ),
-                # specs/sglang/slots.yaml:33
+                # specs/sglang/slots.yaml:36
                 Slot(
                     "extend_start_loc",
                     registry.extend_start_loc,
                     source="extend_start_loc",
                     fill=lambda _, extents: extents.rows.tokens,
                     optional=True,
+                    carried_otherwise=True,
                 ),
-                # specs/sglang/slots.yaml:36
+                # specs/sglang/slots.yaml:40
                 Slot(
                     "encoder_lens",
                     registry.encoder_lens,
@@ -2633,7 +2642,7 @@ class EagerDraftRunner:
                     if registry.encoder_lens is None
                     else present(config.max_source_positions),
                 ),
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:44
                 Slot(
                     "mamba_track_indices",
                     registry.mamba_track_indices,
@@ -2641,7 +2650,7 @@ class EagerDraftRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:47
                 Slot(
                     "mamba_track_mask",
                     registry.mamba_track_mask,
@@ -2649,20 +2658,20 @@ class EagerDraftRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:50
                 Slot(
                     "ngram_column_starts",
                     registry.ngram_column_starts,
                     source="ngram_column_starts",
                 ),
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:53
                 Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
                 # specs/sglang/backends/flashinfer.yaml:45
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:316
+                # specs/sglang/slots.yaml:320
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -2775,32 +2784,32 @@ class EagerDraftRunner:
                 config.context_length + 512,
                 place="specs/sglang/slots.yaml:24",
             )
-        if live.extend_seq_lens is not None:
+        if registry.extend_seq_lens is not None and live.extend_seq_lens is not None:
             check_values(
                 mode,
                 "extend_seq_lens",
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:27",
+                place="specs/sglang/slots.yaml:28",
             )
-        if live.extend_prefix_lens is not None:
+        if registry.extend_prefix_lens is not None and live.extend_prefix_lens is not None:
             check_values(
                 mode,
                 "extend_prefix_lens",
                 live.extend_prefix_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:30",
+                place="specs/sglang/slots.yaml:32",
             )
-        if live.extend_start_loc is not None:
+        if registry.extend_start_loc is not None and live.extend_start_loc is not None:
             check_values(
                 mode,
                 "extend_start_loc",
                 live.extend_start_loc,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:33",
+                place="specs/sglang/slots.yaml:36",
             )
         if registry.encoder_lens is not None and live.encoder_lens is not None:
             check_values(
@@ -2809,7 +2818,7 @@ class EagerDraftRunner:
                 live.encoder_lens,
                 0,
                 present(config.max_source_positions),
-                place="specs/sglang/slots.yaml:36",
+                place="specs/sglang/slots.yaml:40",
             )
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -2818,7 +2827,7 @@ class EagerDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -2827,7 +2836,7 @@ class EagerDraftRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:50",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -2836,7 +2845,7 @@ class EagerDraftRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:53",
             )
 
     def _poison_adaptive_draft_extend(self, live: LiveBatch) -> None:
@@ -2901,33 +2910,33 @@ class EagerDraftRunner:
             )
         if batch.extend_seq_lens is not None:
             require_unpoisoned(
-                mode, "extend_seq_lens", batch.extend_seq_lens, place="specs/sglang/slots.yaml:27"
+                mode, "extend_seq_lens", batch.extend_seq_lens, place="specs/sglang/slots.yaml:28"
             )
         if batch.extend_prefix_lens is not None:
             require_unpoisoned(
                 mode,
                 "extend_prefix_lens",
                 batch.extend_prefix_lens,
-                place="specs/sglang/slots.yaml:30",
+                place="specs/sglang/slots.yaml:32",
             )
         if batch.extend_start_loc is not None:
             require_unpoisoned(
-                mode, "extend_start_loc", batch.extend_start_loc, place="specs/sglang/slots.yaml:33"
+                mode, "extend_start_loc", batch.extend_start_loc, place="specs/sglang/slots.yaml:36"
             )
         if batch.encoder_lens is not None:
             require_unpoisoned(
-                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:40"
             )
         if batch.mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:47"
             )
 
     def _check_sources_decoding(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -3021,7 +3030,7 @@ class EagerDraftRunner:
                 place="specs/sglang/slots.yaml:24",
                 known=known,
             )
-        # specs/sglang/slots.yaml:36
+        # specs/sglang/slots.yaml:40
         if registry.encoder_lens is not None and (
             live.encoder_lens is not None or rows.requests > 0
         ):
@@ -3032,10 +3041,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.encoder_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:36",
+                place="specs/sglang/slots.yaml:40",
                 accepts=(torch.int32, torch.int64),
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:44
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -3044,9 +3053,9 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:47
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -3055,9 +3064,9 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:43",
+                place="specs/sglang/slots.yaml:47",
             )
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:50
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -3068,10 +3077,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:50",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:53
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -3082,7 +3091,7 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:53",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
@@ -3167,7 +3176,7 @@ class EagerDraftRunner:
                     fill=config.sequence_fill,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:36
+                # specs/sglang/slots.yaml:40
                 Slot(
                     "encoder_lens",
                     registry.encoder_lens,
@@ -3176,7 +3185,7 @@ class EagerDraftRunner:
                     if registry.encoder_lens is None
                     else present(config.max_source_positions),
                 ),
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:44
                 Slot(
                     "mamba_track_indices",
                     registry.mamba_track_indices,
@@ -3184,7 +3193,7 @@ class EagerDraftRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:47
                 Slot(
                     "mamba_track_mask",
                     registry.mamba_track_mask,
@@ -3192,20 +3201,20 @@ class EagerDraftRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:50
                 Slot(
                     "ngram_column_starts",
                     registry.ngram_column_starts,
                     source="ngram_column_starts",
                 ),
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:53
                 Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
                 # specs/sglang/backends/flashinfer.yaml:45
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:316
+                # specs/sglang/slots.yaml:320
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -3325,7 +3334,7 @@ class EagerDraftRunner:
                 live.encoder_lens,
                 0,
                 present(config.max_source_positions),
-                place="specs/sglang/slots.yaml:36",
+                place="specs/sglang/slots.yaml:40",
             )
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -3334,7 +3343,7 @@ class EagerDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -3343,7 +3352,7 @@ class EagerDraftRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:50",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -3352,7 +3361,7 @@ class EagerDraftRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:53",
             )
 
     def _poison_decoding(self, live: LiveBatch) -> None:
@@ -3417,18 +3426,18 @@ class EagerDraftRunner:
             )
         if batch.encoder_lens is not None:
             require_unpoisoned(
-                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:40"
             )
         if batch.mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:47"
             )
 
     def _check_sources_idle_beside_extend(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -3520,8 +3529,10 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:24",
             )
-        # specs/sglang/slots.yaml:27
-        if live.extend_seq_lens is not None or rows.requests > 0:
+        # specs/sglang/slots.yaml:28
+        if registry.extend_seq_lens is not None and (
+            live.extend_seq_lens is not None or rows.requests > 0
+        ):
             check_source(
                 mode,
                 "extend_seq_lens",
@@ -3529,11 +3540,13 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:27",
+                place="specs/sglang/slots.yaml:28",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:30
-        if live.extend_prefix_lens is not None or rows.requests > 0:
+        # specs/sglang/slots.yaml:32
+        if registry.extend_prefix_lens is not None and (
+            live.extend_prefix_lens is not None or rows.requests > 0
+        ):
             check_source(
                 mode,
                 "extend_prefix_lens",
@@ -3541,11 +3554,11 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.extend_prefix_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:30",
+                place="specs/sglang/slots.yaml:32",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:33
-        if live.extend_start_loc is not None:
+        # specs/sglang/slots.yaml:36
+        if registry.extend_start_loc is not None and live.extend_start_loc is not None:
             check_source(
                 mode,
                 "extend_start_loc",
@@ -3553,10 +3566,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.extend_start_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:33",
+                place="specs/sglang/slots.yaml:36",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:36
+        # specs/sglang/slots.yaml:40
         if registry.encoder_lens is not None and (
             live.encoder_lens is not None or rows.requests > 0
         ):
@@ -3567,10 +3580,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.encoder_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:36",
+                place="specs/sglang/slots.yaml:40",
                 accepts=(torch.int32, torch.int64),
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:44
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -3579,9 +3592,9 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:47
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -3590,9 +3603,9 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:43",
+                place="specs/sglang/slots.yaml:47",
             )
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:50
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -3603,10 +3616,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:50",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:53
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -3617,7 +3630,7 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:53",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
@@ -3689,23 +3702,31 @@ class EagerDraftRunner:
                     source="seq_lens_cpu",
                     fill=config.sequence_fill,
                 ),
-                # specs/sglang/slots.yaml:27
-                Slot("extend_seq_lens", registry.extend_seq_lens, source="extend_seq_lens", fill=0),
-                # specs/sglang/slots.yaml:30
+                # specs/sglang/slots.yaml:28
+                Slot(
+                    "extend_seq_lens",
+                    registry.extend_seq_lens,
+                    source="extend_seq_lens",
+                    fill=0,
+                    carried_otherwise=True,
+                ),
+                # specs/sglang/slots.yaml:32
                 Slot(
                     "extend_prefix_lens",
                     registry.extend_prefix_lens,
                     source="extend_prefix_lens",
                     fill=0,
+                    carried_otherwise=True,
                 ),
-                # specs/sglang/slots.yaml:33
+                # specs/sglang/slots.yaml:36
                 Slot(
                     "extend_start_loc",
                     registry.extend_start_loc,
                     source="extend_start_loc",
                     fill=lambda _, extents: extents.rows.tokens,
+                    carried_otherwise=True,
                 ),
-                # specs/sglang/slots.yaml:36
+                # specs/sglang/slots.yaml:40
                 Slot(
                     "encoder_lens",
                     registry.encoder_lens,
@@ -3714,31 +3735,31 @@ class EagerDraftRunner:
                     if registry.encoder_lens is None
                     else present(config.max_source_positions),
                 ),
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:44
                 Slot(
                     "mamba_track_indices",
                     registry.mamba_track_indices,
                     source="mamba_track_indices",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:47
                 Slot(
                     "mamba_track_mask", registry.mamba_track_mask, source="mamba_track_mask", fill=0
                 ),
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:50
                 Slot(
                     "ngram_column_starts",
                     registry.ngram_column_starts,
                     source="ngram_column_starts",
                 ),
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:53
                 Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
                 # specs/sglang/backends/flashinfer.yaml:45
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:316
+                # specs/sglang/slots.yaml:320
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -3851,32 +3872,32 @@ class EagerDraftRunner:
                 config.context_length + 512,
                 place="specs/sglang/slots.yaml:24",
             )
-        if live.extend_seq_lens is not None:
+        if registry.extend_seq_lens is not None and live.extend_seq_lens is not None:
             check_values(
                 mode,
                 "extend_seq_lens",
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:27",
+                place="specs/sglang/slots.yaml:28",
             )
-        if live.extend_prefix_lens is not None:
+        if registry.extend_prefix_lens is not None and live.extend_prefix_lens is not None:
             check_values(
                 mode,
                 "extend_prefix_lens",
                 live.extend_prefix_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:30",
+                place="specs/sglang/slots.yaml:32",
             )
-        if live.extend_start_loc is not None:
+        if registry.extend_start_loc is not None and live.extend_start_loc is not None:
             check_values(
                 mode,
                 "extend_start_loc",
                 live.extend_start_loc,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:33",
+                place="specs/sglang/slots.yaml:36",
             )
         if registry.encoder_lens is not None and live.encoder_lens is not None:
             check_values(
@@ -3885,7 +3906,7 @@ class EagerDraftRunner:
                 live.encoder_lens,
                 0,
                 present(config.max_source_positions),
-                place="specs/sglang/slots.yaml:36",
+                place="specs/sglang/slots.yaml:40",
             )
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -3894,7 +3915,7 @@ class EagerDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -3903,7 +3924,7 @@ class EagerDraftRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:50",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -3912,7 +3933,7 @@ class EagerDraftRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:53",
             )
 
     def _poison_idle_beside_extend(self, live: LiveBatch) -> None:
@@ -3977,33 +3998,33 @@ class EagerDraftRunner:
             )
         if batch.extend_seq_lens is not None:
             require_unpoisoned(
-                mode, "extend_seq_lens", batch.extend_seq_lens, place="specs/sglang/slots.yaml:27"
+                mode, "extend_seq_lens", batch.extend_seq_lens, place="specs/sglang/slots.yaml:28"
             )
         if batch.extend_prefix_lens is not None:
             require_unpoisoned(
                 mode,
                 "extend_prefix_lens",
                 batch.extend_prefix_lens,
-                place="specs/sglang/slots.yaml:30",
+                place="specs/sglang/slots.yaml:32",
             )
         if batch.extend_start_loc is not None:
             require_unpoisoned(
-                mode, "extend_start_loc", batch.extend_start_loc, place="specs/sglang/slots.yaml:33"
+                mode, "extend_start_loc", batch.extend_start_loc, place="specs/sglang/slots.yaml:36"
             )
         if batch.encoder_lens is not None:
             require_unpoisoned(
-                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:40"
             )
         if batch.mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:47"
             )
 
     def _check_sources_idling(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -4095,7 +4116,7 @@ class EagerDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:24",
             )
-        # specs/sglang/slots.yaml:36
+        # specs/sglang/slots.yaml:40
         if registry.encoder_lens is not None and (
             live.encoder_lens is not None or rows.requests > 0
         ):
@@ -4106,10 +4127,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.encoder_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:36",
+                place="specs/sglang/slots.yaml:40",
                 accepts=(torch.int32, torch.int64),
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:44
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -4118,9 +4139,9 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:47
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -4129,9 +4150,9 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:43",
+                place="specs/sglang/slots.yaml:47",
             )
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:50
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -4142,10 +4163,10 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:50",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:53
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -4156,7 +4177,7 @@ class EagerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:53",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
@@ -4228,7 +4249,7 @@ class EagerDraftRunner:
                     source="seq_lens_cpu",
                     fill=config.sequence_fill,
                 ),
-                # specs/sglang/slots.yaml:36
+                # specs/sglang/slots.yaml:40
                 Slot(
                     "encoder_lens",
                     registry.encoder_lens,
@@ -4237,31 +4258,31 @@ class EagerDraftRunner:
                     if registry.encoder_lens is None
                     else present(config.max_source_positions),
                 ),
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:44
                 Slot(
                     "mamba_track_indices",
                     registry.mamba_track_indices,
                     source="mamba_track_indices",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:47
                 Slot(
                     "mamba_track_mask", registry.mamba_track_mask, source="mamba_track_mask", fill=0
                 ),
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:50
                 Slot(
                     "ngram_column_starts",
                     registry.ngram_column_starts,
                     source="ngram_column_starts",
                 ),
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:53
                 Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
                 # specs/sglang/backends/flashinfer.yaml:45
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:316
+                # specs/sglang/slots.yaml:320
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -4381,7 +4402,7 @@ class EagerDraftRunner:
                 live.encoder_lens,
                 0,
                 present(config.max_source_positions),
-                place="specs/sglang/slots.yaml:36",
+                place="specs/sglang/slots.yaml:40",
             )
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -4390,7 +4411,7 @@ class EagerDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -4399,7 +4420,7 @@ class EagerDraftRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:50",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -4408,7 +4429,7 @@ class EagerDraftRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:53",
             )
 
     def _poison_idling(self, live: LiveBatch) -> None:
@@ -4473,18 +4494,18 @@ class EagerDraftRunner:
             )
         if batch.encoder_lens is not None:
             require_unpoisoned(
-                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:40"
             )
         if batch.mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:47"
             )
 
     def _execute_extending(

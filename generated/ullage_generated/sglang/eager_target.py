@@ -48,7 +48,7 @@ from .config import Config, CpStrategy
 from .engine import EagerTargetEngine
 from .registry import EagerTargetRegistry
 
-require_generated_code_version(7, __name__)
+require_generated_code_version(8, __name__)
 
 InputsT = TypeVar("InputsT")
 ShardsT = TypeVar("ShardsT")
@@ -1593,22 +1593,13 @@ class EagerTargetRunner:
                     device=self.registry.seq_lens_cpu.device,
                 ),
                 extend_seq_lens=torch.full(
-                    (rows_requests,),
-                    0,
-                    dtype=self.registry.extend_seq_lens.dtype,
-                    device=self.registry.extend_seq_lens.device,
+                    (rows_requests,), 0, dtype=torch.int32, device=self.registry.regions.device
                 ),
                 extend_prefix_lens=torch.full(
-                    (rows_requests,),
-                    0,
-                    dtype=self.registry.extend_prefix_lens.dtype,
-                    device=self.registry.extend_prefix_lens.device,
+                    (rows_requests,), 0, dtype=torch.int32, device=self.registry.regions.device
                 ),
                 extend_start_loc=torch.full(
-                    (rows_requests,),
-                    0,
-                    dtype=self.registry.extend_start_loc.dtype,
-                    device=self.registry.extend_start_loc.device,
+                    (rows_requests,), 0, dtype=torch.int32, device=self.registry.regions.device
                 ),
                 encoder_lens=None
                 if self.registry.encoder_lens is None
@@ -1920,7 +1911,7 @@ class EagerTargetRunner:
             rows.requests,
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:27",
+            place="specs/sglang/slots.yaml:28",
             binding="min(max_running_requests, prefill_limit_target)",
         )
         check_extent(
@@ -1930,8 +1921,7 @@ class EagerTargetRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
-            "require_mlp_sync else prefill_limit_target",
+            binding="align_up(align_up(prefill_limit_target, attn_tp_size), cp_align)",
         )
         return Extents(rows, padded_rows)
 
@@ -2049,7 +2039,7 @@ class EagerTargetRunner:
             rows.requests,
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:27",
+            place="specs/sglang/slots.yaml:28",
             binding="max_running_requests",
         )
         check_extent(
@@ -2064,7 +2054,7 @@ class EagerTargetRunner:
             "dllm and 1 < num_dp_ranks else 0, 0, "
             "align_up(align_up(max_running_requests, attn_tp_size), cp_align) if not "
             "speculative and not dllm and require_mlp_sync and 1 < num_dp_ranks else "
-            "0) if require_mlp_sync else max_running_requests",
+            "0)",
         )
         return Extents(rows, padded_rows)
 
@@ -2124,7 +2114,7 @@ class EagerTargetRunner:
             rows.requests,
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:27",
+            place="specs/sglang/slots.yaml:28",
             binding="max_running_requests",
         )
         check_extent(
@@ -2134,8 +2124,7 @@ class EagerTargetRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="align_up(align_up(max_running_requests, attn_tp_size), cp_align) if "
-            "require_mlp_sync else max_running_requests",
+            binding="align_up(align_up(max_running_requests, attn_tp_size), cp_align)",
         )
         return Extents(rows, padded_rows)
 
@@ -2195,7 +2184,7 @@ class EagerTargetRunner:
             rows.requests,
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:27",
+            place="specs/sglang/slots.yaml:28",
             binding="align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size),"
             " cp_align) // dllm_block_size if require_mlp_sync else "
             "max_running_requests",
@@ -2297,7 +2286,7 @@ class EagerTargetRunner:
             rows.requests,
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:27",
+            place="specs/sglang/slots.yaml:28",
             binding="min(max_running_requests, prefill_limit_target)",
         )
         check_extent(
@@ -2418,7 +2407,7 @@ class EagerTargetRunner:
             rows.requests,
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:27",
+            place="specs/sglang/slots.yaml:28",
             binding="min(max_running_requests, prefill_limit_target)",
         )
         check_extent(
@@ -2518,7 +2507,7 @@ class EagerTargetRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
-            binding="1 if (max(0, align_up(align_up(max_running_requests, attn_tp_size), "
+            binding="1 if max(0, align_up(align_up(max_running_requests, attn_tp_size), "
             "cp_align) if not speculative and not dllm and require_mlp_sync and 1 < "
             "num_dp_ranks else 0, align_up(align_up(prefill_limit_target, "
             "attn_tp_size), cp_align) if not dllm and 1 < num_dp_ranks else 0, "
@@ -2527,7 +2516,7 @@ class EagerTargetRunner:
             "1 < num_dp_ranks else 0, align_up(align_up(prefill_limit_target, "
             "attn_tp_size), cp_align) if enable_mixed_chunk and not speculative and "
             "max_running_requests >= 2 and prefill_limit_target >= 2 and 1 < "
-            "num_dp_ranks else 0) if require_mlp_sync else 0) > 0 else 0",
+            "num_dp_ranks else 0) > 0 else 0",
         )
         check_extent(
             "idle_beside_extend",
@@ -2535,8 +2524,8 @@ class EagerTargetRunner:
             rows.requests,
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:27",
-            binding="1 if (max(0, align_up(align_up(max_running_requests, attn_tp_size), "
+            place="specs/sglang/slots.yaml:28",
+            binding="1 if max(0, align_up(align_up(max_running_requests, attn_tp_size), "
             "cp_align) if not speculative and not dllm and require_mlp_sync and 1 < "
             "num_dp_ranks else 0, align_up(align_up(prefill_limit_target, "
             "attn_tp_size), cp_align) if not dllm and 1 < num_dp_ranks else 0, "
@@ -2545,7 +2534,7 @@ class EagerTargetRunner:
             "1 < num_dp_ranks else 0, align_up(align_up(prefill_limit_target, "
             "attn_tp_size), cp_align) if enable_mixed_chunk and not speculative and "
             "max_running_requests >= 2 and prefill_limit_target >= 2 and 1 < "
-            "num_dp_ranks else 0) if require_mlp_sync else 0) > 0 else 0",
+            "num_dp_ranks else 0) > 0 else 0",
         )
         check_extent(
             "idle_beside_extend",
@@ -2563,7 +2552,7 @@ class EagerTargetRunner:
             "1 < num_dp_ranks else 0, align_up(align_up(prefill_limit_target, "
             "attn_tp_size), cp_align) if enable_mixed_chunk and not speculative and "
             "max_running_requests >= 2 and prefill_limit_target >= 2 and 1 < "
-            "num_dp_ranks else 0) if require_mlp_sync else 0",
+            "num_dp_ranks else 0)",
         )
         return Extents(rows, padded_rows)
 
@@ -2606,7 +2595,7 @@ class EagerTargetRunner:
             rows.requests,
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:27",
+            place="specs/sglang/slots.yaml:28",
             binding="0",
         )
         check_extent(
@@ -2729,7 +2718,7 @@ class EagerTargetRunner:
             rows.requests,
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:27",
+            place="specs/sglang/slots.yaml:28",
             binding="min(max_running_requests, prefill_limit_target)",
         )
         check_extent(
@@ -2835,7 +2824,7 @@ class EagerTargetRunner:
             rows.requests,
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
-            place="specs/sglang/slots.yaml:27",
+            place="specs/sglang/slots.yaml:28",
             binding="min(max_running_requests, prefill_limit_target)",
         )
         check_extent(
@@ -3009,7 +2998,7 @@ class EagerTargetRunner:
                 place="specs/sglang/slots.yaml:24",
                 known=known,
             )
-        # specs/sglang/slots.yaml:36
+        # specs/sglang/slots.yaml:40
         if registry.encoder_lens is not None and (
             live.encoder_lens is not None or rows.requests > 0
         ):
@@ -3020,11 +3009,11 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.encoder_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:36",
+                place="specs/sglang/slots.yaml:40",
                 accepts=(torch.int32, torch.int64),
                 known=known,
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:44
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -3033,10 +3022,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
                 known=known,
             )
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:47
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -3045,10 +3034,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:43",
+                place="specs/sglang/slots.yaml:47",
                 known=known,
             )
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:50
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -3059,11 +3048,11 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:50",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:53
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -3074,7 +3063,7 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:53",
                 accepts=(torch.int64,),
                 known=known,
             )
@@ -3160,7 +3149,7 @@ class EagerTargetRunner:
                     fill=config.sequence_fill,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:36
+                # specs/sglang/slots.yaml:40
                 Slot(
                     "encoder_lens",
                     registry.encoder_lens,
@@ -3169,7 +3158,7 @@ class EagerTargetRunner:
                     if registry.encoder_lens is None
                     else present(config.max_source_positions),
                 ),
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:44
                 Slot(
                     "mamba_track_indices",
                     registry.mamba_track_indices,
@@ -3177,7 +3166,7 @@ class EagerTargetRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:47
                 Slot(
                     "mamba_track_mask",
                     registry.mamba_track_mask,
@@ -3185,13 +3174,13 @@ class EagerTargetRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:50
                 Slot(
                     "ngram_column_starts",
                     registry.ngram_column_starts,
                     source="ngram_column_starts",
                 ),
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:53
                 Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
                 # specs/sglang/backends/flashinfer.yaml:45
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
@@ -3202,7 +3191,7 @@ class EagerTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:316
+                # specs/sglang/slots.yaml:320
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -3324,7 +3313,7 @@ class EagerTargetRunner:
                 live.encoder_lens,
                 0,
                 present(config.max_source_positions),
-                place="specs/sglang/slots.yaml:36",
+                place="specs/sglang/slots.yaml:40",
             )
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -3333,7 +3322,7 @@ class EagerTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -3342,7 +3331,7 @@ class EagerTargetRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:50",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -3351,7 +3340,7 @@ class EagerTargetRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:53",
             )
 
     def _poison_adaptive_verify(self, live: LiveBatch) -> None:
@@ -3419,18 +3408,18 @@ class EagerTargetRunner:
             )
         if batch.encoder_lens is not None:
             require_unpoisoned(
-                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:40"
             )
         if batch.mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:47"
             )
 
     def _check_sources_coordinated_extend(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -3522,8 +3511,10 @@ class EagerTargetRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:24",
             )
-        # specs/sglang/slots.yaml:27
-        if live.extend_seq_lens is not None or rows.requests > 0:
+        # specs/sglang/slots.yaml:28
+        if registry.extend_seq_lens is not None and (
+            live.extend_seq_lens is not None or rows.requests > 0
+        ):
             check_source(
                 mode,
                 "extend_seq_lens",
@@ -3531,11 +3522,13 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:27",
+                place="specs/sglang/slots.yaml:28",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:30
-        if live.extend_prefix_lens is not None or rows.requests > 0:
+        # specs/sglang/slots.yaml:32
+        if registry.extend_prefix_lens is not None and (
+            live.extend_prefix_lens is not None or rows.requests > 0
+        ):
             check_source(
                 mode,
                 "extend_prefix_lens",
@@ -3543,11 +3536,11 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.extend_prefix_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:30",
+                place="specs/sglang/slots.yaml:32",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:33
-        if live.extend_start_loc is not None:
+        # specs/sglang/slots.yaml:36
+        if registry.extend_start_loc is not None and live.extend_start_loc is not None:
             check_source(
                 mode,
                 "extend_start_loc",
@@ -3555,10 +3548,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.extend_start_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:33",
+                place="specs/sglang/slots.yaml:36",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:36
+        # specs/sglang/slots.yaml:40
         if registry.encoder_lens is not None and (
             live.encoder_lens is not None or rows.requests > 0
         ):
@@ -3569,10 +3562,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.encoder_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:36",
+                place="specs/sglang/slots.yaml:40",
                 accepts=(torch.int32, torch.int64),
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:44
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -3581,9 +3574,9 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:47
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -3592,9 +3585,9 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:43",
+                place="specs/sglang/slots.yaml:47",
             )
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:50
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -3605,10 +3598,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:50",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:53
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -3619,7 +3612,7 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:53",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
@@ -3706,24 +3699,32 @@ class EagerTargetRunner:
                     fill=config.sequence_fill,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:27
-                Slot("extend_seq_lens", registry.extend_seq_lens, source="extend_seq_lens", fill=0),
-                # specs/sglang/slots.yaml:30
+                # specs/sglang/slots.yaml:28
+                Slot(
+                    "extend_seq_lens",
+                    registry.extend_seq_lens,
+                    source="extend_seq_lens",
+                    fill=0,
+                    carried_otherwise=True,
+                ),
+                # specs/sglang/slots.yaml:32
                 Slot(
                     "extend_prefix_lens",
                     registry.extend_prefix_lens,
                     source="extend_prefix_lens",
                     fill=0,
+                    carried_otherwise=True,
                 ),
-                # specs/sglang/slots.yaml:33
+                # specs/sglang/slots.yaml:36
                 Slot(
                     "extend_start_loc",
                     registry.extend_start_loc,
                     source="extend_start_loc",
                     fill=lambda _, extents: extents.rows.tokens,
                     optional=True,
+                    carried_otherwise=True,
                 ),
-                # specs/sglang/slots.yaml:36
+                # specs/sglang/slots.yaml:40
                 Slot(
                     "encoder_lens",
                     registry.encoder_lens,
@@ -3732,7 +3733,7 @@ class EagerTargetRunner:
                     if registry.encoder_lens is None
                     else present(config.max_source_positions),
                 ),
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:44
                 Slot(
                     "mamba_track_indices",
                     registry.mamba_track_indices,
@@ -3740,7 +3741,7 @@ class EagerTargetRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:47
                 Slot(
                     "mamba_track_mask",
                     registry.mamba_track_mask,
@@ -3748,13 +3749,13 @@ class EagerTargetRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:50
                 Slot(
                     "ngram_column_starts",
                     registry.ngram_column_starts,
                     source="ngram_column_starts",
                 ),
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:53
                 Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
                 # specs/sglang/backends/flashinfer.yaml:45
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
@@ -3765,7 +3766,7 @@ class EagerTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:316
+                # specs/sglang/slots.yaml:320
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -3880,32 +3881,32 @@ class EagerTargetRunner:
                 config.context_length + 512,
                 place="specs/sglang/slots.yaml:24",
             )
-        if live.extend_seq_lens is not None:
+        if registry.extend_seq_lens is not None and live.extend_seq_lens is not None:
             check_values(
                 mode,
                 "extend_seq_lens",
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:27",
+                place="specs/sglang/slots.yaml:28",
             )
-        if live.extend_prefix_lens is not None:
+        if registry.extend_prefix_lens is not None and live.extend_prefix_lens is not None:
             check_values(
                 mode,
                 "extend_prefix_lens",
                 live.extend_prefix_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:30",
+                place="specs/sglang/slots.yaml:32",
             )
-        if live.extend_start_loc is not None:
+        if registry.extend_start_loc is not None and live.extend_start_loc is not None:
             check_values(
                 mode,
                 "extend_start_loc",
                 live.extend_start_loc,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:33",
+                place="specs/sglang/slots.yaml:36",
             )
         if registry.encoder_lens is not None and live.encoder_lens is not None:
             check_values(
@@ -3914,7 +3915,7 @@ class EagerTargetRunner:
                 live.encoder_lens,
                 0,
                 present(config.max_source_positions),
-                place="specs/sglang/slots.yaml:36",
+                place="specs/sglang/slots.yaml:40",
             )
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -3923,7 +3924,7 @@ class EagerTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -3932,7 +3933,7 @@ class EagerTargetRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:50",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -3941,7 +3942,7 @@ class EagerTargetRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:53",
             )
 
     def _poison_coordinated_extend(self, live: LiveBatch) -> None:
@@ -4009,33 +4010,33 @@ class EagerTargetRunner:
             )
         if batch.extend_seq_lens is not None:
             require_unpoisoned(
-                mode, "extend_seq_lens", batch.extend_seq_lens, place="specs/sglang/slots.yaml:27"
+                mode, "extend_seq_lens", batch.extend_seq_lens, place="specs/sglang/slots.yaml:28"
             )
         if batch.extend_prefix_lens is not None:
             require_unpoisoned(
                 mode,
                 "extend_prefix_lens",
                 batch.extend_prefix_lens,
-                place="specs/sglang/slots.yaml:30",
+                place="specs/sglang/slots.yaml:32",
             )
         if batch.extend_start_loc is not None:
             require_unpoisoned(
-                mode, "extend_start_loc", batch.extend_start_loc, place="specs/sglang/slots.yaml:33"
+                mode, "extend_start_loc", batch.extend_start_loc, place="specs/sglang/slots.yaml:36"
             )
         if batch.encoder_lens is not None:
             require_unpoisoned(
-                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:40"
             )
         if batch.mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:47"
             )
 
     def _check_sources_idling(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -4131,7 +4132,7 @@ class EagerTargetRunner:
                 place="specs/sglang/slots.yaml:24",
                 known=known,
             )
-        # specs/sglang/slots.yaml:36
+        # specs/sglang/slots.yaml:40
         if registry.encoder_lens is not None and (
             live.encoder_lens is not None or rows.requests > 0
         ):
@@ -4142,11 +4143,11 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.encoder_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:36",
+                place="specs/sglang/slots.yaml:40",
                 accepts=(torch.int32, torch.int64),
                 known=known,
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:44
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -4155,10 +4156,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
                 known=known,
             )
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:47
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -4167,10 +4168,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:43",
+                place="specs/sglang/slots.yaml:47",
                 known=known,
             )
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:50
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -4181,11 +4182,11 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:50",
                 accepts=(torch.int64,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:53
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -4196,7 +4197,7 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:53",
                 accepts=(torch.int64,),
                 known=known,
             )
@@ -4269,7 +4270,7 @@ class EagerTargetRunner:
                     source="seq_lens_cpu",
                     fill=config.sequence_fill,
                 ),
-                # specs/sglang/slots.yaml:36
+                # specs/sglang/slots.yaml:40
                 Slot(
                     "encoder_lens",
                     registry.encoder_lens,
@@ -4278,24 +4279,24 @@ class EagerTargetRunner:
                     if registry.encoder_lens is None
                     else present(config.max_source_positions),
                 ),
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:44
                 Slot(
                     "mamba_track_indices",
                     registry.mamba_track_indices,
                     source="mamba_track_indices",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:47
                 Slot(
                     "mamba_track_mask", registry.mamba_track_mask, source="mamba_track_mask", fill=0
                 ),
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:50
                 Slot(
                     "ngram_column_starts",
                     registry.ngram_column_starts,
                     source="ngram_column_starts",
                 ),
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:53
                 Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
                 # specs/sglang/backends/flashinfer.yaml:45
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
@@ -4306,7 +4307,7 @@ class EagerTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:316
+                # specs/sglang/slots.yaml:320
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -4428,7 +4429,7 @@ class EagerTargetRunner:
                 live.encoder_lens,
                 0,
                 present(config.max_source_positions),
-                place="specs/sglang/slots.yaml:36",
+                place="specs/sglang/slots.yaml:40",
             )
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -4437,7 +4438,7 @@ class EagerTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -4446,7 +4447,7 @@ class EagerTargetRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:50",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -4455,7 +4456,7 @@ class EagerTargetRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:53",
             )
 
     def _poison_idling(self, live: LiveBatch) -> None:
@@ -4523,18 +4524,18 @@ class EagerTargetRunner:
             )
         if batch.encoder_lens is not None:
             require_unpoisoned(
-                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:40"
             )
         if batch.mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:47"
             )
 
     def _check_sources_idle_beside_extend(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -4626,8 +4627,10 @@ class EagerTargetRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:24",
             )
-        # specs/sglang/slots.yaml:27
-        if live.extend_seq_lens is not None or rows.requests > 0:
+        # specs/sglang/slots.yaml:28
+        if registry.extend_seq_lens is not None and (
+            live.extend_seq_lens is not None or rows.requests > 0
+        ):
             check_source(
                 mode,
                 "extend_seq_lens",
@@ -4635,11 +4638,13 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:27",
+                place="specs/sglang/slots.yaml:28",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:30
-        if live.extend_prefix_lens is not None or rows.requests > 0:
+        # specs/sglang/slots.yaml:32
+        if registry.extend_prefix_lens is not None and (
+            live.extend_prefix_lens is not None or rows.requests > 0
+        ):
             check_source(
                 mode,
                 "extend_prefix_lens",
@@ -4647,11 +4652,11 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.extend_prefix_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:30",
+                place="specs/sglang/slots.yaml:32",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:33
-        if live.extend_start_loc is not None:
+        # specs/sglang/slots.yaml:36
+        if registry.extend_start_loc is not None and live.extend_start_loc is not None:
             check_source(
                 mode,
                 "extend_start_loc",
@@ -4659,10 +4664,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.extend_start_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:33",
+                place="specs/sglang/slots.yaml:36",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:36
+        # specs/sglang/slots.yaml:40
         if registry.encoder_lens is not None and (
             live.encoder_lens is not None or rows.requests > 0
         ):
@@ -4673,10 +4678,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.encoder_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:36",
+                place="specs/sglang/slots.yaml:40",
                 accepts=(torch.int32, torch.int64),
             )
-        # specs/sglang/slots.yaml:40
+        # specs/sglang/slots.yaml:44
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -4685,9 +4690,9 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
-        # specs/sglang/slots.yaml:43
+        # specs/sglang/slots.yaml:47
         if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -4696,9 +4701,9 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:43",
+                place="specs/sglang/slots.yaml:47",
             )
-        # specs/sglang/slots.yaml:46
+        # specs/sglang/slots.yaml:50
         if registry.ngram_column_starts is not None and (
             live.ngram_column_starts is not None or rows.requests > 0
         ):
@@ -4709,10 +4714,10 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_column_starts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:50",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:49
+        # specs/sglang/slots.yaml:53
         if registry.ngram_req_lens is not None and (
             live.ngram_req_lens is not None or rows.requests > 0
         ):
@@ -4723,7 +4728,7 @@ class EagerTargetRunner:
                 shape=(rows.requests,),
                 into=registry.ngram_req_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:53",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
@@ -4795,23 +4800,31 @@ class EagerTargetRunner:
                     source="seq_lens_cpu",
                     fill=config.sequence_fill,
                 ),
-                # specs/sglang/slots.yaml:27
-                Slot("extend_seq_lens", registry.extend_seq_lens, source="extend_seq_lens", fill=0),
-                # specs/sglang/slots.yaml:30
+                # specs/sglang/slots.yaml:28
+                Slot(
+                    "extend_seq_lens",
+                    registry.extend_seq_lens,
+                    source="extend_seq_lens",
+                    fill=0,
+                    carried_otherwise=True,
+                ),
+                # specs/sglang/slots.yaml:32
                 Slot(
                     "extend_prefix_lens",
                     registry.extend_prefix_lens,
                     source="extend_prefix_lens",
                     fill=0,
+                    carried_otherwise=True,
                 ),
-                # specs/sglang/slots.yaml:33
+                # specs/sglang/slots.yaml:36
                 Slot(
                     "extend_start_loc",
                     registry.extend_start_loc,
                     source="extend_start_loc",
                     fill=lambda _, extents: extents.rows.tokens,
+                    carried_otherwise=True,
                 ),
-                # specs/sglang/slots.yaml:36
+                # specs/sglang/slots.yaml:40
                 Slot(
                     "encoder_lens",
                     registry.encoder_lens,
@@ -4820,24 +4833,24 @@ class EagerTargetRunner:
                     if registry.encoder_lens is None
                     else present(config.max_source_positions),
                 ),
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:44
                 Slot(
                     "mamba_track_indices",
                     registry.mamba_track_indices,
                     source="mamba_track_indices",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:47
                 Slot(
                     "mamba_track_mask", registry.mamba_track_mask, source="mamba_track_mask", fill=0
                 ),
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:50
                 Slot(
                     "ngram_column_starts",
                     registry.ngram_column_starts,
                     source="ngram_column_starts",
                 ),
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:53
                 Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
                 # specs/sglang/backends/flashinfer.yaml:45
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
@@ -4848,7 +4861,7 @@ class EagerTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:316
+                # specs/sglang/slots.yaml:320
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -4963,32 +4976,32 @@ class EagerTargetRunner:
                 config.context_length + 512,
                 place="specs/sglang/slots.yaml:24",
             )
-        if live.extend_seq_lens is not None:
+        if registry.extend_seq_lens is not None and live.extend_seq_lens is not None:
             check_values(
                 mode,
                 "extend_seq_lens",
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:27",
+                place="specs/sglang/slots.yaml:28",
             )
-        if live.extend_prefix_lens is not None:
+        if registry.extend_prefix_lens is not None and live.extend_prefix_lens is not None:
             check_values(
                 mode,
                 "extend_prefix_lens",
                 live.extend_prefix_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:30",
+                place="specs/sglang/slots.yaml:32",
             )
-        if live.extend_start_loc is not None:
+        if registry.extend_start_loc is not None and live.extend_start_loc is not None:
             check_values(
                 mode,
                 "extend_start_loc",
                 live.extend_start_loc,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:33",
+                place="specs/sglang/slots.yaml:36",
             )
         if registry.encoder_lens is not None and live.encoder_lens is not None:
             check_values(
@@ -4997,7 +5010,7 @@ class EagerTargetRunner:
                 live.encoder_lens,
                 0,
                 present(config.max_source_positions),
-                place="specs/sglang/slots.yaml:36",
+                place="specs/sglang/slots.yaml:40",
             )
         if registry.mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -5006,7 +5019,7 @@ class EagerTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
         if registry.ngram_column_starts is not None and live.ngram_column_starts is not None:
             check_values(
@@ -5015,7 +5028,7 @@ class EagerTargetRunner:
                 live.ngram_column_starts,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:46",
+                place="specs/sglang/slots.yaml:50",
             )
         if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
             check_values(
@@ -5024,7 +5037,7 @@ class EagerTargetRunner:
                 live.ngram_req_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:49",
+                place="specs/sglang/slots.yaml:53",
             )
 
     def _poison_idle_beside_extend(self, live: LiveBatch) -> None:
@@ -5092,33 +5105,33 @@ class EagerTargetRunner:
             )
         if batch.extend_seq_lens is not None:
             require_unpoisoned(
-                mode, "extend_seq_lens", batch.extend_seq_lens, place="specs/sglang/slots.yaml:27"
+                mode, "extend_seq_lens", batch.extend_seq_lens, place="specs/sglang/slots.yaml:28"
             )
         if batch.extend_prefix_lens is not None:
             require_unpoisoned(
                 mode,
                 "extend_prefix_lens",
                 batch.extend_prefix_lens,
-                place="specs/sglang/slots.yaml:30",
+                place="specs/sglang/slots.yaml:32",
             )
         if batch.extend_start_loc is not None:
             require_unpoisoned(
-                mode, "extend_start_loc", batch.extend_start_loc, place="specs/sglang/slots.yaml:33"
+                mode, "extend_start_loc", batch.extend_start_loc, place="specs/sglang/slots.yaml:36"
             )
         if batch.encoder_lens is not None:
             require_unpoisoned(
-                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:36"
+                mode, "encoder_lens", batch.encoder_lens, place="specs/sglang/slots.yaml:40"
             )
         if batch.mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "mamba_track_indices",
                 batch.mamba_track_indices,
-                place="specs/sglang/slots.yaml:40",
+                place="specs/sglang/slots.yaml:44",
             )
         if batch.mamba_track_mask is not None:
             require_unpoisoned(
-                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:43"
+                mode, "mamba_track_mask", batch.mamba_track_mask, place="specs/sglang/slots.yaml:47"
             )
 
     def _execute_extending(

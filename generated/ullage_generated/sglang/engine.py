@@ -25,7 +25,7 @@ from .batch import (
     PrefillGraphTargetBatch,
 )
 
-require_generated_code_version(7, __name__)
+require_generated_code_version(8, __name__)
 
 OutputT_co = TypeVar("OutputT_co", covariant=True)
 InputsT = TypeVar("InputsT")

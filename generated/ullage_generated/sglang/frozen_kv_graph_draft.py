@@ -45,7 +45,7 @@ from .config import Config, SpeculativeAlgorithm
 from .engine import FrozenKvGraphDraftEngine, FrozenKvGraphDraftFacts
 from .registry import FrozenKvGraphDraftRegistry
 
-require_generated_code_version(7, __name__)
+require_generated_code_version(8, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -752,12 +752,7 @@ class FrozenKvGraphDraftRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
-            binding="next_in(max(0, min(max_running_requests * speculative_eagle_topk if "
-            "speculative_algorithm == frozen_kv_mtp and 1 < num_dp_ranks else 0, "
-            "max(captured_branches) if require_mlp_tp_gather else "
-            "max_running_requests * speculative_eagle_topk if speculative_algorithm "
-            "== frozen_kv_mtp and 1 < num_dp_ranks else 0)) if require_mlp_tp_gather "
-            "else 0, captured_branches)",
+            binding="max(captured_branches)",
         )
         check_extent(
             "idle_in_frozen_draft",
@@ -766,12 +761,7 @@ class FrozenKvGraphDraftRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="next_in(max(0, min(max_running_requests * speculative_eagle_topk if "
-            "speculative_algorithm == frozen_kv_mtp and 1 < num_dp_ranks else 0, "
-            "max(captured_branches) if require_mlp_tp_gather else "
-            "max_running_requests * speculative_eagle_topk if speculative_algorithm "
-            "== frozen_kv_mtp and 1 < num_dp_ranks else 0)) if require_mlp_tp_gather "
-            "else 0, captured_branches)",
+            binding="max(captured_branches)",
         )
         return Extents(rows, padded_rows)
 
@@ -843,7 +833,7 @@ class FrozenKvGraphDraftRunner:
                 place="specs/sglang/slots.yaml:24",
                 known=known,
             )
-        # specs/sglang/slots.yaml:151
+        # specs/sglang/slots.yaml:155
         if registry.frozen_hidden_states is not None and (
             live.hidden_states is not None
             or rows.requests // present(config.speculative_eagle_topk) > 0
@@ -858,9 +848,9 @@ class FrozenKvGraphDraftRunner:
                 ),
                 into=registry.frozen_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:151",
+                place="specs/sglang/slots.yaml:155",
             )
-        # specs/sglang/slots.yaml:155
+        # specs/sglang/slots.yaml:159
         if registry.frozen_bonus_tokens is not None and (
             live.bonus_tokens is not None
             or rows.requests // present(config.speculative_eagle_topk) > 0
@@ -872,7 +862,7 @@ class FrozenKvGraphDraftRunner:
                 shape=(rows.requests // present(config.speculative_eagle_topk),),
                 into=registry.frozen_bonus_tokens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:155",
+                place="specs/sglang/slots.yaml:159",
                 accepts=(torch.int32,),
             )
         if self.debug.values:
@@ -923,14 +913,14 @@ class FrozenKvGraphDraftRunner:
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                 ),
-                # specs/sglang/slots.yaml:74
+                # specs/sglang/slots.yaml:78
                 Slot(
                     "global_num_tokens",
                     registry.global_num_tokens,
                     fill=lambda _, extents: extents.padded.tokens,
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:77
+                # specs/sglang/slots.yaml:81
                 Slot(
                     "global_num_tokens_for_logprob",
                     registry.global_num_tokens_for_logprob,
@@ -949,7 +939,7 @@ class FrozenKvGraphDraftRunner:
                         present(config.draft_input_size),
                     ),
                 ),
-                # specs/sglang/slots.yaml:151
+                # specs/sglang/slots.yaml:155
                 Slot("frozen_hidden_states", registry.frozen_hidden_states, source="hidden_states"),
             ),
             SlotGroup(
@@ -957,7 +947,7 @@ class FrozenKvGraphDraftRunner:
                     (extents.rows.requests // present(config.speculative_eagle_topk),),
                     (extents.padded.requests // present(config.speculative_eagle_topk),),
                 ),
-                # specs/sglang/slots.yaml:155
+                # specs/sglang/slots.yaml:159
                 Slot(
                     "frozen_bonus_tokens",
                     registry.frozen_bonus_tokens,
@@ -976,9 +966,9 @@ class FrozenKvGraphDraftRunner:
                         present(config.speculative_eagle_topk),
                     ),
                 ),
-                # specs/sglang/slots.yaml:158
-                Slot("frozen_topk_p", registry.frozen_topk_p),
                 # specs/sglang/slots.yaml:162
+                Slot("frozen_topk_p", registry.frozen_topk_p),
+                # specs/sglang/slots.yaml:166
                 Slot("frozen_topk_index", registry.frozen_topk_index),
             ),
             SlotGroup(
@@ -1082,7 +1072,7 @@ class FrozenKvGraphDraftRunner:
                 live.bonus_tokens,
                 0,
                 config.vocab_size - 1,
-                place="specs/sglang/slots.yaml:155",
+                place="specs/sglang/slots.yaml:159",
             )
 
     def _poison_capture_frozen(self, live: LiveBatch) -> None:
@@ -1129,7 +1119,7 @@ class FrozenKvGraphDraftRunner:
                 mode,
                 "frozen_bonus_tokens",
                 batch.frozen_bonus_tokens,
-                place="specs/sglang/slots.yaml:155",
+                place="specs/sglang/slots.yaml:159",
             )
 
     def _check_sources_idling(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -1200,7 +1190,7 @@ class FrozenKvGraphDraftRunner:
                 place="specs/sglang/slots.yaml:24",
                 known=known,
             )
-        # specs/sglang/slots.yaml:151
+        # specs/sglang/slots.yaml:155
         if registry.frozen_hidden_states is not None and (
             live.hidden_states is not None
             or rows.requests // present(config.speculative_eagle_topk) > 0
@@ -1215,9 +1205,9 @@ class FrozenKvGraphDraftRunner:
                 ),
                 into=registry.frozen_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:151",
+                place="specs/sglang/slots.yaml:155",
             )
-        # specs/sglang/slots.yaml:155
+        # specs/sglang/slots.yaml:159
         if registry.frozen_bonus_tokens is not None and (
             live.bonus_tokens is not None
             or rows.requests // present(config.speculative_eagle_topk) > 0
@@ -1229,7 +1219,7 @@ class FrozenKvGraphDraftRunner:
                 shape=(rows.requests // present(config.speculative_eagle_topk),),
                 into=registry.frozen_bonus_tokens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:155",
+                place="specs/sglang/slots.yaml:159",
                 accepts=(torch.int32,),
             )
         if self.debug.values:
@@ -1273,14 +1263,14 @@ class FrozenKvGraphDraftRunner:
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                 ),
-                # specs/sglang/slots.yaml:74
+                # specs/sglang/slots.yaml:78
                 Slot(
                     "global_num_tokens",
                     registry.global_num_tokens,
                     fill=lambda _, extents: extents.padded.tokens,
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:77
+                # specs/sglang/slots.yaml:81
                 Slot(
                     "global_num_tokens_for_logprob",
                     registry.global_num_tokens_for_logprob,
@@ -1299,7 +1289,7 @@ class FrozenKvGraphDraftRunner:
                         present(config.draft_input_size),
                     ),
                 ),
-                # specs/sglang/slots.yaml:151
+                # specs/sglang/slots.yaml:155
                 Slot("frozen_hidden_states", registry.frozen_hidden_states, source="hidden_states"),
             ),
             SlotGroup(
@@ -1307,7 +1297,7 @@ class FrozenKvGraphDraftRunner:
                     (extents.rows.requests // present(config.speculative_eagle_topk),),
                     (extents.padded.requests // present(config.speculative_eagle_topk),),
                 ),
-                # specs/sglang/slots.yaml:155
+                # specs/sglang/slots.yaml:159
                 Slot(
                     "frozen_bonus_tokens",
                     registry.frozen_bonus_tokens,
@@ -1326,9 +1316,9 @@ class FrozenKvGraphDraftRunner:
                         present(config.speculative_eagle_topk),
                     ),
                 ),
-                # specs/sglang/slots.yaml:158
-                Slot("frozen_topk_p", registry.frozen_topk_p),
                 # specs/sglang/slots.yaml:162
+                Slot("frozen_topk_p", registry.frozen_topk_p),
+                # specs/sglang/slots.yaml:166
                 Slot("frozen_topk_index", registry.frozen_topk_index),
             ),
             SlotGroup(
@@ -1432,7 +1422,7 @@ class FrozenKvGraphDraftRunner:
                 live.bonus_tokens,
                 0,
                 config.vocab_size - 1,
-                place="specs/sglang/slots.yaml:155",
+                place="specs/sglang/slots.yaml:159",
             )
 
     def _poison_idling(self, live: LiveBatch) -> None:
@@ -1479,7 +1469,7 @@ class FrozenKvGraphDraftRunner:
                 mode,
                 "frozen_bonus_tokens",
                 batch.frozen_bonus_tokens,
-                place="specs/sglang/slots.yaml:155",
+                place="specs/sglang/slots.yaml:159",
             )
 
     def _execute_capturing(

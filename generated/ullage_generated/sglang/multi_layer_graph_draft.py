@@ -45,7 +45,7 @@ from .config import Config, SpeculativeAlgorithm
 from .engine import MultiLayerGraphDraftEngine, MultiLayerGraphDraftFacts
 from .registry import MultiLayerGraphDraftRegistry
 
-require_generated_code_version(7, __name__)
+require_generated_code_version(8, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -729,11 +729,7 @@ class MultiLayerGraphDraftRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
-            binding="next_in(max(0, min(max_running_requests if speculative_algorithm == "
-            "eagle and not adaptive and 1 < num_dp_ranks else 0, max(captured_drafts)"
-            " if require_mlp_tp_gather else max_running_requests if "
-            "speculative_algorithm == eagle and not adaptive and 1 < num_dp_ranks "
-            "else 0)) if require_mlp_tp_gather else 0, captured_drafts)",
+            binding="max(captured_drafts)",
         )
         check_extent(
             "idle_in_catch_up",
@@ -742,12 +738,7 @@ class MultiLayerGraphDraftRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="next_in(max(0, min(max_running_requests if speculative_algorithm == "
-            "eagle and not adaptive and 1 < num_dp_ranks else 0, max(captured_drafts)"
-            " if require_mlp_tp_gather else max_running_requests if "
-            "speculative_algorithm == eagle and not adaptive and 1 < num_dp_ranks "
-            "else 0)) if require_mlp_tp_gather else 0, captured_drafts) * "
-            "draft_extend_width",
+            binding="max(captured_drafts) * draft_extend_width",
         )
         return Extents(rows, padded_rows)
 
@@ -820,7 +811,7 @@ class MultiLayerGraphDraftRunner:
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:125
+        # specs/sglang/slots.yaml:129
         if registry.target_hidden_states is not None and live.hidden_states is not None:
             check_source(
                 mode,
@@ -829,9 +820,9 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.tokens, present(config.draft_input_size)),
                 into=registry.target_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:125",
+                place="specs/sglang/slots.yaml:129",
             )
-        # specs/sglang/slots.yaml:128
+        # specs/sglang/slots.yaml:132
         if registry.verify_extend_seq_lens is not None and (
             live.extend_seq_lens is not None or rows.requests > 0
         ):
@@ -842,10 +833,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.verify_extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:128",
+                place="specs/sglang/slots.yaml:132",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:131
+        # specs/sglang/slots.yaml:135
         if registry.num_correct_drafts is not None and (
             live.num_correct_drafts is not None or rows.requests > 0
         ):
@@ -856,10 +847,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.num_correct_drafts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:131",
+                place="specs/sglang/slots.yaml:135",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:134
+        # specs/sglang/slots.yaml:138
         if registry.num_accept_tokens is not None and (
             live.num_accept_tokens is not None or rows.requests > 0
         ):
@@ -870,10 +861,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.num_accept_tokens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:134",
+                place="specs/sglang/slots.yaml:138",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:137
+        # specs/sglang/slots.yaml:141
         if registry.select_index is not None and (
             live.select_index is not None or rows.requests > 0
         ):
@@ -884,10 +875,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.select_index,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:137",
+                place="specs/sglang/slots.yaml:141",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:140
+        # specs/sglang/slots.yaml:144
         if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -896,9 +887,9 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.draft_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:140",
+                place="specs/sglang/slots.yaml:144",
             )
-        # specs/sglang/slots.yaml:166
+        # specs/sglang/slots.yaml:170
         if registry.layer_seq_lens is not None and (live.seq_lens is not None or rows.requests > 0):
             check_source(
                 mode,
@@ -907,10 +898,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.layer_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:166",
+                place="specs/sglang/slots.yaml:170",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:169
+        # specs/sglang/slots.yaml:173
         if registry.layer_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_source(
                 mode,
@@ -919,10 +910,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.layer_seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:169",
+                place="specs/sglang/slots.yaml:173",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:172
+        # specs/sglang/slots.yaml:176
         if registry.layer_extend_start_loc is not None and (
             live.extend_start_loc is not None or rows.requests > 0
         ):
@@ -933,10 +924,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.layer_extend_start_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:172",
+                place="specs/sglang/slots.yaml:176",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:179
+        # specs/sglang/slots.yaml:183
         if registry.layer_temperatures is not None and live.temperatures is not None:
             check_source(
                 mode,
@@ -945,9 +936,9 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests, 1),
                 into=registry.layer_temperatures,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:179",
+                place="specs/sglang/slots.yaml:183",
             )
-        # specs/sglang/slots.yaml:183
+        # specs/sglang/slots.yaml:187
         if registry.layer_sampling_seed is not None and live.sampling_seed is not None:
             check_source(
                 mode,
@@ -956,7 +947,7 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.layer_sampling_seed,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:183",
+                place="specs/sglang/slots.yaml:187",
             )
         if self.debug.values:
             self._check_values_capture_multi_layer(live, mode)
@@ -998,7 +989,7 @@ class MultiLayerGraphDraftRunner:
                 Slot(
                     "req_pool_indices", registry.req_pool_indices, source="req_pool_indices", fill=0
                 ),
-                # specs/sglang/slots.yaml:128
+                # specs/sglang/slots.yaml:132
                 Slot(
                     "verify_extend_seq_lens",
                     registry.verify_extend_seq_lens,
@@ -1007,7 +998,7 @@ class MultiLayerGraphDraftRunner:
                     if registry.verify_extend_seq_lens is None
                     else present(config.draft_extend_width),
                 ),
-                # specs/sglang/slots.yaml:131
+                # specs/sglang/slots.yaml:135
                 Slot(
                     "num_correct_drafts",
                     registry.num_correct_drafts,
@@ -1016,7 +1007,7 @@ class MultiLayerGraphDraftRunner:
                     if registry.num_correct_drafts is None
                     else present(config.draft_extend_width),
                 ),
-                # specs/sglang/slots.yaml:134
+                # specs/sglang/slots.yaml:138
                 Slot(
                     "num_accept_tokens",
                     registry.num_accept_tokens,
@@ -1027,9 +1018,9 @@ class MultiLayerGraphDraftRunner:
                     if present(config.enable_multi_layer_eagle)
                     else present(config.draft_extend_width),
                 ),
-                # specs/sglang/slots.yaml:137
+                # specs/sglang/slots.yaml:141
                 Slot("select_index", registry.select_index, source="select_index", fill=0),
-                # specs/sglang/slots.yaml:140
+                # specs/sglang/slots.yaml:144
                 Slot(
                     "draft_mamba_track_indices",
                     registry.draft_mamba_track_indices,
@@ -1037,14 +1028,14 @@ class MultiLayerGraphDraftRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:166
+                # specs/sglang/slots.yaml:170
                 Slot(
                     "layer_seq_lens",
                     registry.layer_seq_lens,
                     source="seq_lens",
                     fill=config.sequence_fill,
                 ),
-                # specs/sglang/slots.yaml:169
+                # specs/sglang/slots.yaml:173
                 Slot(
                     "layer_seq_lens_cpu",
                     registry.layer_seq_lens_cpu,
@@ -1052,14 +1043,14 @@ class MultiLayerGraphDraftRunner:
                     fill=config.sequence_fill,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:172
+                # specs/sglang/slots.yaml:176
                 Slot(
                     "layer_extend_start_loc",
                     registry.layer_extend_start_loc,
                     source="extend_start_loc",
                     fill=lambda _, extents: extents.rows.tokens,
                 ),
-                # specs/sglang/slots.yaml:183
+                # specs/sglang/slots.yaml:187
                 Slot(
                     "layer_sampling_seed",
                     registry.layer_sampling_seed,
@@ -1073,14 +1064,14 @@ class MultiLayerGraphDraftRunner:
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                 ),
-                # specs/sglang/slots.yaml:74
+                # specs/sglang/slots.yaml:78
                 Slot(
                     "global_num_tokens",
                     registry.global_num_tokens,
                     fill=lambda _, extents: extents.padded.tokens,
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:77
+                # specs/sglang/slots.yaml:81
                 Slot(
                     "global_num_tokens_for_logprob",
                     registry.global_num_tokens_for_logprob,
@@ -1093,7 +1084,7 @@ class MultiLayerGraphDraftRunner:
                     (extents.rows.tokens, present(config.draft_input_size)),
                     (extents.padded.tokens, present(config.draft_input_size)),
                 ),
-                # specs/sglang/slots.yaml:125
+                # specs/sglang/slots.yaml:129
                 Slot(
                     "target_hidden_states",
                     registry.target_hidden_states,
@@ -1116,12 +1107,12 @@ class MultiLayerGraphDraftRunner:
                         present(config.draft_vocab_size),
                     ),
                 ),
-                # specs/sglang/slots.yaml:175
+                # specs/sglang/slots.yaml:179
                 Slot("layer_logits", registry.layer_logits),
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests, 1), (extents.padded.requests, 1)),
-                # specs/sglang/slots.yaml:179
+                # specs/sglang/slots.yaml:183
                 Slot(
                     "layer_temperatures",
                     registry.layer_temperatures,
@@ -1143,7 +1134,7 @@ class MultiLayerGraphDraftRunner:
                         present(config.draft_vocab_size),
                     ),
                 ),
-                # specs/sglang/slots.yaml:187
+                # specs/sglang/slots.yaml:191
                 Slot("layer_draft_probs", registry.layer_draft_probs),
             ),
             SlotGroup(
@@ -1245,7 +1236,7 @@ class MultiLayerGraphDraftRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:128",
+                place="specs/sglang/slots.yaml:132",
             )
         if registry.num_correct_drafts is not None and live.num_correct_drafts is not None:
             check_values(
@@ -1254,7 +1245,7 @@ class MultiLayerGraphDraftRunner:
                 live.num_correct_drafts,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:131",
+                place="specs/sglang/slots.yaml:135",
             )
         if registry.num_accept_tokens is not None and live.num_accept_tokens is not None:
             check_values(
@@ -1263,7 +1254,7 @@ class MultiLayerGraphDraftRunner:
                 live.num_accept_tokens,
                 -1,
                 2147483647,
-                place="specs/sglang/slots.yaml:134",
+                place="specs/sglang/slots.yaml:138",
             )
         if registry.select_index is not None and live.select_index is not None:
             check_values(
@@ -1272,7 +1263,7 @@ class MultiLayerGraphDraftRunner:
                 live.select_index,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:137",
+                place="specs/sglang/slots.yaml:141",
             )
         if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -1281,7 +1272,7 @@ class MultiLayerGraphDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:140",
+                place="specs/sglang/slots.yaml:144",
             )
         if registry.layer_seq_lens is not None and live.seq_lens is not None:
             check_values(
@@ -1290,7 +1281,7 @@ class MultiLayerGraphDraftRunner:
                 live.seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:166",
+                place="specs/sglang/slots.yaml:170",
             )
         if registry.layer_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_values(
@@ -1299,7 +1290,7 @@ class MultiLayerGraphDraftRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:169",
+                place="specs/sglang/slots.yaml:173",
             )
         if registry.layer_extend_start_loc is not None and live.extend_start_loc is not None:
             check_values(
@@ -1308,7 +1299,7 @@ class MultiLayerGraphDraftRunner:
                 live.extend_start_loc,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:172",
+                place="specs/sglang/slots.yaml:176",
             )
         if registry.layer_sampling_seed is not None and live.sampling_seed is not None:
             check_values(
@@ -1317,7 +1308,7 @@ class MultiLayerGraphDraftRunner:
                 live.sampling_seed,
                 0,
                 4611686018427387904,
-                place="specs/sglang/slots.yaml:183",
+                place="specs/sglang/slots.yaml:187",
             )
 
     def _poison_capture_multi_layer(self, live: LiveBatch) -> None:
@@ -1377,64 +1368,64 @@ class MultiLayerGraphDraftRunner:
                 mode,
                 "verify_extend_seq_lens",
                 batch.verify_extend_seq_lens,
-                place="specs/sglang/slots.yaml:128",
+                place="specs/sglang/slots.yaml:132",
             )
         if batch.num_correct_drafts is not None:
             require_unpoisoned(
                 mode,
                 "num_correct_drafts",
                 batch.num_correct_drafts,
-                place="specs/sglang/slots.yaml:131",
+                place="specs/sglang/slots.yaml:135",
             )
         if batch.num_accept_tokens is not None:
             require_unpoisoned(
                 mode,
                 "num_accept_tokens",
                 batch.num_accept_tokens,
-                place="specs/sglang/slots.yaml:134",
+                place="specs/sglang/slots.yaml:138",
             )
         if batch.select_index is not None:
             require_unpoisoned(
-                mode, "select_index", batch.select_index, place="specs/sglang/slots.yaml:137"
+                mode, "select_index", batch.select_index, place="specs/sglang/slots.yaml:141"
             )
         if batch.draft_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "draft_mamba_track_indices",
                 batch.draft_mamba_track_indices,
-                place="specs/sglang/slots.yaml:140",
+                place="specs/sglang/slots.yaml:144",
             )
         if batch.layer_seq_lens is not None:
             require_unpoisoned(
-                mode, "layer_seq_lens", batch.layer_seq_lens, place="specs/sglang/slots.yaml:166"
+                mode, "layer_seq_lens", batch.layer_seq_lens, place="specs/sglang/slots.yaml:170"
             )
         if batch.layer_seq_lens_cpu is not None:
             require_unpoisoned(
                 mode,
                 "layer_seq_lens_cpu",
                 batch.layer_seq_lens_cpu,
-                place="specs/sglang/slots.yaml:169",
+                place="specs/sglang/slots.yaml:173",
             )
         if batch.layer_extend_start_loc is not None:
             require_unpoisoned(
                 mode,
                 "layer_extend_start_loc",
                 batch.layer_extend_start_loc,
-                place="specs/sglang/slots.yaml:172",
+                place="specs/sglang/slots.yaml:176",
             )
         if batch.layer_temperatures is not None:
             require_unpoisoned(
                 mode,
                 "layer_temperatures",
                 batch.layer_temperatures,
-                place="specs/sglang/slots.yaml:179",
+                place="specs/sglang/slots.yaml:183",
             )
         if batch.layer_sampling_seed is not None:
             require_unpoisoned(
                 mode,
                 "layer_sampling_seed",
                 batch.layer_sampling_seed,
-                place="specs/sglang/slots.yaml:183",
+                place="specs/sglang/slots.yaml:187",
             )
 
     def _check_sources_idling(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -1506,7 +1497,7 @@ class MultiLayerGraphDraftRunner:
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:125
+        # specs/sglang/slots.yaml:129
         if registry.target_hidden_states is not None and live.hidden_states is not None:
             check_source(
                 mode,
@@ -1515,9 +1506,9 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.tokens, present(config.draft_input_size)),
                 into=registry.target_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:125",
+                place="specs/sglang/slots.yaml:129",
             )
-        # specs/sglang/slots.yaml:128
+        # specs/sglang/slots.yaml:132
         if registry.verify_extend_seq_lens is not None and (
             live.extend_seq_lens is not None or rows.requests > 0
         ):
@@ -1528,10 +1519,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.verify_extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:128",
+                place="specs/sglang/slots.yaml:132",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:131
+        # specs/sglang/slots.yaml:135
         if registry.num_correct_drafts is not None and (
             live.num_correct_drafts is not None or rows.requests > 0
         ):
@@ -1542,10 +1533,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.num_correct_drafts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:131",
+                place="specs/sglang/slots.yaml:135",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:134
+        # specs/sglang/slots.yaml:138
         if registry.num_accept_tokens is not None and (
             live.num_accept_tokens is not None or rows.requests > 0
         ):
@@ -1556,10 +1547,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.num_accept_tokens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:134",
+                place="specs/sglang/slots.yaml:138",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:137
+        # specs/sglang/slots.yaml:141
         if registry.select_index is not None and (
             live.select_index is not None or rows.requests > 0
         ):
@@ -1570,10 +1561,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.select_index,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:137",
+                place="specs/sglang/slots.yaml:141",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:140
+        # specs/sglang/slots.yaml:144
         if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -1582,9 +1573,9 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.draft_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:140",
+                place="specs/sglang/slots.yaml:144",
             )
-        # specs/sglang/slots.yaml:166
+        # specs/sglang/slots.yaml:170
         if registry.layer_seq_lens is not None and (live.seq_lens is not None or rows.requests > 0):
             check_source(
                 mode,
@@ -1593,10 +1584,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.layer_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:166",
+                place="specs/sglang/slots.yaml:170",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:169
+        # specs/sglang/slots.yaml:173
         if registry.layer_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_source(
                 mode,
@@ -1605,10 +1596,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.layer_seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:169",
+                place="specs/sglang/slots.yaml:173",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:172
+        # specs/sglang/slots.yaml:176
         if registry.layer_extend_start_loc is not None and (
             live.extend_start_loc is not None or rows.requests > 0
         ):
@@ -1619,10 +1610,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.layer_extend_start_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:172",
+                place="specs/sglang/slots.yaml:176",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:179
+        # specs/sglang/slots.yaml:183
         if registry.layer_temperatures is not None and live.temperatures is not None:
             check_source(
                 mode,
@@ -1631,9 +1622,9 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests, 1),
                 into=registry.layer_temperatures,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:179",
+                place="specs/sglang/slots.yaml:183",
             )
-        # specs/sglang/slots.yaml:183
+        # specs/sglang/slots.yaml:187
         if registry.layer_sampling_seed is not None and live.sampling_seed is not None:
             check_source(
                 mode,
@@ -1642,7 +1633,7 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.layer_sampling_seed,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:183",
+                place="specs/sglang/slots.yaml:187",
             )
         if self.debug.values:
             self._check_values_idling(live, mode)
@@ -1672,7 +1663,7 @@ class MultiLayerGraphDraftRunner:
                 Slot(
                     "req_pool_indices", registry.req_pool_indices, source="req_pool_indices", fill=0
                 ),
-                # specs/sglang/slots.yaml:128
+                # specs/sglang/slots.yaml:132
                 Slot(
                     "verify_extend_seq_lens",
                     registry.verify_extend_seq_lens,
@@ -1681,7 +1672,7 @@ class MultiLayerGraphDraftRunner:
                     if registry.verify_extend_seq_lens is None
                     else present(config.draft_extend_width),
                 ),
-                # specs/sglang/slots.yaml:131
+                # specs/sglang/slots.yaml:135
                 Slot(
                     "num_correct_drafts",
                     registry.num_correct_drafts,
@@ -1690,7 +1681,7 @@ class MultiLayerGraphDraftRunner:
                     if registry.num_correct_drafts is None
                     else present(config.draft_extend_width),
                 ),
-                # specs/sglang/slots.yaml:134
+                # specs/sglang/slots.yaml:138
                 Slot(
                     "num_accept_tokens",
                     registry.num_accept_tokens,
@@ -1701,37 +1692,37 @@ class MultiLayerGraphDraftRunner:
                     if present(config.enable_multi_layer_eagle)
                     else present(config.draft_extend_width),
                 ),
-                # specs/sglang/slots.yaml:137
+                # specs/sglang/slots.yaml:141
                 Slot("select_index", registry.select_index, source="select_index", fill=0),
-                # specs/sglang/slots.yaml:140
+                # specs/sglang/slots.yaml:144
                 Slot(
                     "draft_mamba_track_indices",
                     registry.draft_mamba_track_indices,
                     source="mamba_track_indices",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:166
+                # specs/sglang/slots.yaml:170
                 Slot(
                     "layer_seq_lens",
                     registry.layer_seq_lens,
                     source="seq_lens",
                     fill=config.sequence_fill,
                 ),
-                # specs/sglang/slots.yaml:169
+                # specs/sglang/slots.yaml:173
                 Slot(
                     "layer_seq_lens_cpu",
                     registry.layer_seq_lens_cpu,
                     source="seq_lens_cpu",
                     fill=config.sequence_fill,
                 ),
-                # specs/sglang/slots.yaml:172
+                # specs/sglang/slots.yaml:176
                 Slot(
                     "layer_extend_start_loc",
                     registry.layer_extend_start_loc,
                     source="extend_start_loc",
                     fill=lambda _, extents: extents.rows.tokens,
                 ),
-                # specs/sglang/slots.yaml:183
+                # specs/sglang/slots.yaml:187
                 Slot(
                     "layer_sampling_seed",
                     registry.layer_sampling_seed,
@@ -1744,14 +1735,14 @@ class MultiLayerGraphDraftRunner:
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                     (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
                 ),
-                # specs/sglang/slots.yaml:74
+                # specs/sglang/slots.yaml:78
                 Slot(
                     "global_num_tokens",
                     registry.global_num_tokens,
                     fill=lambda _, extents: extents.padded.tokens,
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:77
+                # specs/sglang/slots.yaml:81
                 Slot(
                     "global_num_tokens_for_logprob",
                     registry.global_num_tokens_for_logprob,
@@ -1764,7 +1755,7 @@ class MultiLayerGraphDraftRunner:
                     (extents.rows.tokens, present(config.draft_input_size)),
                     (extents.padded.tokens, present(config.draft_input_size)),
                 ),
-                # specs/sglang/slots.yaml:125
+                # specs/sglang/slots.yaml:129
                 Slot("target_hidden_states", registry.target_hidden_states, source="hidden_states"),
             ),
             SlotGroup(
@@ -1782,12 +1773,12 @@ class MultiLayerGraphDraftRunner:
                         present(config.draft_vocab_size),
                     ),
                 ),
-                # specs/sglang/slots.yaml:175
+                # specs/sglang/slots.yaml:179
                 Slot("layer_logits", registry.layer_logits),
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests, 1), (extents.padded.requests, 1)),
-                # specs/sglang/slots.yaml:179
+                # specs/sglang/slots.yaml:183
                 Slot(
                     "layer_temperatures", registry.layer_temperatures, source="temperatures", fill=1
                 ),
@@ -1805,7 +1796,7 @@ class MultiLayerGraphDraftRunner:
                         present(config.draft_vocab_size),
                     ),
                 ),
-                # specs/sglang/slots.yaml:187
+                # specs/sglang/slots.yaml:191
                 Slot("layer_draft_probs", registry.layer_draft_probs),
             ),
             SlotGroup(
@@ -1907,7 +1898,7 @@ class MultiLayerGraphDraftRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:128",
+                place="specs/sglang/slots.yaml:132",
             )
         if registry.num_correct_drafts is not None and live.num_correct_drafts is not None:
             check_values(
@@ -1916,7 +1907,7 @@ class MultiLayerGraphDraftRunner:
                 live.num_correct_drafts,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:131",
+                place="specs/sglang/slots.yaml:135",
             )
         if registry.num_accept_tokens is not None and live.num_accept_tokens is not None:
             check_values(
@@ -1925,7 +1916,7 @@ class MultiLayerGraphDraftRunner:
                 live.num_accept_tokens,
                 -1,
                 2147483647,
-                place="specs/sglang/slots.yaml:134",
+                place="specs/sglang/slots.yaml:138",
             )
         if registry.select_index is not None and live.select_index is not None:
             check_values(
@@ -1934,7 +1925,7 @@ class MultiLayerGraphDraftRunner:
                 live.select_index,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:137",
+                place="specs/sglang/slots.yaml:141",
             )
         if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -1943,7 +1934,7 @@ class MultiLayerGraphDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:140",
+                place="specs/sglang/slots.yaml:144",
             )
         if registry.layer_seq_lens is not None and live.seq_lens is not None:
             check_values(
@@ -1952,7 +1943,7 @@ class MultiLayerGraphDraftRunner:
                 live.seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:166",
+                place="specs/sglang/slots.yaml:170",
             )
         if registry.layer_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_values(
@@ -1961,7 +1952,7 @@ class MultiLayerGraphDraftRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:169",
+                place="specs/sglang/slots.yaml:173",
             )
         if registry.layer_extend_start_loc is not None and live.extend_start_loc is not None:
             check_values(
@@ -1970,7 +1961,7 @@ class MultiLayerGraphDraftRunner:
                 live.extend_start_loc,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:172",
+                place="specs/sglang/slots.yaml:176",
             )
         if registry.layer_sampling_seed is not None and live.sampling_seed is not None:
             check_values(
@@ -1979,7 +1970,7 @@ class MultiLayerGraphDraftRunner:
                 live.sampling_seed,
                 0,
                 4611686018427387904,
-                place="specs/sglang/slots.yaml:183",
+                place="specs/sglang/slots.yaml:187",
             )
 
     def _poison_idling(self, live: LiveBatch) -> None:
@@ -2037,64 +2028,64 @@ class MultiLayerGraphDraftRunner:
                 mode,
                 "verify_extend_seq_lens",
                 batch.verify_extend_seq_lens,
-                place="specs/sglang/slots.yaml:128",
+                place="specs/sglang/slots.yaml:132",
             )
         if batch.num_correct_drafts is not None:
             require_unpoisoned(
                 mode,
                 "num_correct_drafts",
                 batch.num_correct_drafts,
-                place="specs/sglang/slots.yaml:131",
+                place="specs/sglang/slots.yaml:135",
             )
         if batch.num_accept_tokens is not None:
             require_unpoisoned(
                 mode,
                 "num_accept_tokens",
                 batch.num_accept_tokens,
-                place="specs/sglang/slots.yaml:134",
+                place="specs/sglang/slots.yaml:138",
             )
         if batch.select_index is not None:
             require_unpoisoned(
-                mode, "select_index", batch.select_index, place="specs/sglang/slots.yaml:137"
+                mode, "select_index", batch.select_index, place="specs/sglang/slots.yaml:141"
             )
         if batch.draft_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "draft_mamba_track_indices",
                 batch.draft_mamba_track_indices,
-                place="specs/sglang/slots.yaml:140",
+                place="specs/sglang/slots.yaml:144",
             )
         if batch.layer_seq_lens is not None:
             require_unpoisoned(
-                mode, "layer_seq_lens", batch.layer_seq_lens, place="specs/sglang/slots.yaml:166"
+                mode, "layer_seq_lens", batch.layer_seq_lens, place="specs/sglang/slots.yaml:170"
             )
         if batch.layer_seq_lens_cpu is not None:
             require_unpoisoned(
                 mode,
                 "layer_seq_lens_cpu",
                 batch.layer_seq_lens_cpu,
-                place="specs/sglang/slots.yaml:169",
+                place="specs/sglang/slots.yaml:173",
             )
         if batch.layer_extend_start_loc is not None:
             require_unpoisoned(
                 mode,
                 "layer_extend_start_loc",
                 batch.layer_extend_start_loc,
-                place="specs/sglang/slots.yaml:172",
+                place="specs/sglang/slots.yaml:176",
             )
         if batch.layer_temperatures is not None:
             require_unpoisoned(
                 mode,
                 "layer_temperatures",
                 batch.layer_temperatures,
-                place="specs/sglang/slots.yaml:179",
+                place="specs/sglang/slots.yaml:183",
             )
         if batch.layer_sampling_seed is not None:
             require_unpoisoned(
                 mode,
                 "layer_sampling_seed",
                 batch.layer_sampling_seed,
-                place="specs/sglang/slots.yaml:183",
+                place="specs/sglang/slots.yaml:187",
             )
 
     def _execute_capturing(

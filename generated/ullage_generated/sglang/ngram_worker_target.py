@@ -37,7 +37,7 @@ from .config import Config, SpeculativeAlgorithm
 from .engine import NgramWorkerTargetEngine
 from .registry import NgramWorkerTargetRegistry
 
-require_generated_code_version(7, __name__)
+require_generated_code_version(8, __name__)
 
 
 # specs/sglang/modes/ngram_draft.yaml:1
@@ -296,7 +296,7 @@ class NgramWorkerTargetRunner:
         config = self.config
         mode = live.mode.value
         registry = self.registry
-        # specs/sglang/slots.yaml:235
+        # specs/sglang/slots.yaml:239
         if registry.ngram_draft_tokens is not None and (
             live.draft_tokens is not None or rows.tokens > 0
         ):
@@ -307,11 +307,11 @@ class NgramWorkerTargetRunner:
                 shape=(rows.tokens,),
                 into=registry.ngram_draft_tokens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:235",
+                place="specs/sglang/slots.yaml:239",
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:238
+        # specs/sglang/slots.yaml:242
         if registry.tree_mask is not None and (
             live.tree_mask is not None
             or rows.tokens * present(config.speculative_num_draft_tokens) > 0
@@ -323,7 +323,7 @@ class NgramWorkerTargetRunner:
                 shape=(rows.tokens * present(config.speculative_num_draft_tokens),),
                 into=registry.tree_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:238",
+                place="specs/sglang/slots.yaml:242",
                 known=known,
             )
         if self.debug.values:
@@ -336,9 +336,9 @@ class NgramWorkerTargetRunner:
         return SlotTable(
             SlotGroup(
                 lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
-                # specs/sglang/slots.yaml:235
+                # specs/sglang/slots.yaml:239
                 Slot("ngram_draft_tokens", registry.ngram_draft_tokens, source="draft_tokens"),
-                # specs/sglang/slots.yaml:241
+                # specs/sglang/slots.yaml:245
                 Slot("ngram_positions", registry.ngram_positions),
             ),
             SlotGroup(
@@ -346,7 +346,7 @@ class NgramWorkerTargetRunner:
                     (extents.rows.tokens * present(config.speculative_num_draft_tokens),),
                     (extents.padded.tokens * present(config.speculative_num_draft_tokens),),
                 ),
-                # specs/sglang/slots.yaml:238
+                # specs/sglang/slots.yaml:242
                 Slot("tree_mask", registry.tree_mask, source="tree_mask"),
             ),
             SlotGroup(
@@ -354,11 +354,11 @@ class NgramWorkerTargetRunner:
                     (extents.rows.requests, present(config.speculative_num_draft_tokens)),
                     (extents.padded.requests, present(config.speculative_num_draft_tokens)),
                 ),
-                # specs/sglang/slots.yaml:244
+                # specs/sglang/slots.yaml:248
                 Slot("retrieve_indexes", registry.retrieve_indexes),
-                # specs/sglang/slots.yaml:247
+                # specs/sglang/slots.yaml:251
                 Slot("retrieve_next_token", registry.retrieve_next_token),
-                # specs/sglang/slots.yaml:250
+                # specs/sglang/slots.yaml:254
                 Slot("retrieve_next_sibling", registry.retrieve_next_sibling),
             ),
         )
@@ -374,7 +374,7 @@ class NgramWorkerTargetRunner:
                 live.draft_tokens,
                 0,
                 config.vocab_size - 1,
-                place="specs/sglang/slots.yaml:235",
+                place="specs/sglang/slots.yaml:239",
             )
 
     def _poison_proposing(self, live: LiveBatch) -> None:

@@ -46,7 +46,7 @@ from .config import Config, SpeculativeAlgorithm
 from .engine import PrefillGraphDraftEngine, PrefillGraphDraftFacts
 from .registry import PrefillGraphDraftRegistry
 
-require_generated_code_version(7, __name__)
+require_generated_code_version(8, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -1069,7 +1069,7 @@ class PrefillGraphDraftRunner:
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:86
+        # specs/sglang/slots.yaml:90
         if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
             check_source(
                 mode,
@@ -1078,9 +1078,9 @@ class PrefillGraphDraftRunner:
                 shape=(rows.proxy_tokens, config.hidden_size * config.residual_streams),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:86",
+                place="specs/sglang/slots.yaml:90",
             )
-        # specs/sglang/slots.yaml:89
+        # specs/sglang/slots.yaml:93
         if registry.pipeline_residual is not None and live.pipeline_residual is not None:
             check_source(
                 mode,
@@ -1089,9 +1089,9 @@ class PrefillGraphDraftRunner:
                 shape=(rows.proxy_tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:89",
+                place="specs/sglang/slots.yaml:93",
             )
-        # specs/sglang/slots.yaml:253
+        # specs/sglang/slots.yaml:257
         if registry.static_seq_lens is not None and (
             live.seq_lens is not None or rows.requests > 0
         ):
@@ -1102,10 +1102,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:253",
+                place="specs/sglang/slots.yaml:257",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:256
+        # specs/sglang/slots.yaml:260
         if registry.static_extend_seq_lens is not None and (
             live.extend_seq_lens is not None or rows.requests > 0
         ):
@@ -1116,10 +1116,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:256",
+                place="specs/sglang/slots.yaml:260",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:259
+        # specs/sglang/slots.yaml:263
         if registry.static_extend_prefix_lens is not None and (
             live.extend_prefix_lens is not None or rows.requests > 0
         ):
@@ -1130,10 +1130,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_prefix_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:259",
+                place="specs/sglang/slots.yaml:263",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:262
+        # specs/sglang/slots.yaml:266
         if registry.static_extend_start_loc is not None and live.extend_start_loc is not None:
             check_source(
                 mode,
@@ -1142,10 +1142,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_start_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:262",
+                place="specs/sglang/slots.yaml:266",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:265
+        # specs/sglang/slots.yaml:269
         if registry.static_req_pool_indices is not None and (
             live.req_pool_indices is not None or rows.requests > 0
         ):
@@ -1156,10 +1156,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_req_pool_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:265",
+                place="specs/sglang/slots.yaml:269",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:268
+        # specs/sglang/slots.yaml:272
         if registry.static_orig_seq_lens is not None and live.orig_seq_lens is not None:
             check_source(
                 mode,
@@ -1168,10 +1168,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_orig_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:268",
+                place="specs/sglang/slots.yaml:272",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:272
+        # specs/sglang/slots.yaml:276
         if registry.static_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_source(
                 mode,
@@ -1180,9 +1180,9 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:272",
+                place="specs/sglang/slots.yaml:276",
             )
-        # specs/sglang/slots.yaml:297
+        # specs/sglang/slots.yaml:301
         if registry.static_mrope_positions is not None and live.mrope_positions is not None:
             check_source(
                 mode,
@@ -1191,9 +1191,9 @@ class PrefillGraphDraftRunner:
                 shape=(3, rows.tokens),
                 into=registry.static_mrope_positions,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:297",
+                place="specs/sglang/slots.yaml:301",
             )
-        # specs/sglang/slots.yaml:301
+        # specs/sglang/slots.yaml:305
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -1202,9 +1202,9 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:301",
+                place="specs/sglang/slots.yaml:305",
             )
-        # specs/sglang/slots.yaml:305
+        # specs/sglang/slots.yaml:309
         if registry.static_mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -1213,9 +1213,9 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:305",
+                place="specs/sglang/slots.yaml:309",
             )
-        # specs/sglang/slots.yaml:308
+        # specs/sglang/slots.yaml:312
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_source(
                 mode,
@@ -1224,10 +1224,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_seqlens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:308",
+                place="specs/sglang/slots.yaml:312",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:312
+        # specs/sglang/slots.yaml:316
         if registry.static_draft_hidden_states is not None and live.hidden_states is not None:
             check_source(
                 mode,
@@ -1236,7 +1236,7 @@ class PrefillGraphDraftRunner:
                 shape=(rows.tokens, present(config.draft_input_size)),
                 into=registry.static_draft_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:312",
+                place="specs/sglang/slots.yaml:316",
             )
         if self.debug.values:
             self._check_values_capture_prefill(live, mode)
@@ -1279,7 +1279,7 @@ class PrefillGraphDraftRunner:
                     (extents.rows.proxy_tokens, config.hidden_size * config.residual_streams),
                     (extents.padded.proxy_tokens, config.hidden_size * config.residual_streams),
                 ),
-                # specs/sglang/slots.yaml:86
+                # specs/sglang/slots.yaml:90
                 Slot(
                     "pipeline_hidden_states",
                     registry.pipeline_hidden_states,
@@ -1292,7 +1292,7 @@ class PrefillGraphDraftRunner:
                     (extents.rows.proxy_tokens, config.hidden_size),
                     (extents.padded.proxy_tokens, config.hidden_size),
                 ),
-                # specs/sglang/slots.yaml:89
+                # specs/sglang/slots.yaml:93
                 Slot(
                     "pipeline_residual",
                     registry.pipeline_residual,
@@ -1302,23 +1302,23 @@ class PrefillGraphDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
-                # specs/sglang/slots.yaml:253
+                # specs/sglang/slots.yaml:257
                 Slot("static_seq_lens", registry.static_seq_lens, source="seq_lens", fill=0),
-                # specs/sglang/slots.yaml:256
+                # specs/sglang/slots.yaml:260
                 Slot(
                     "static_extend_seq_lens",
                     registry.static_extend_seq_lens,
                     source="extend_seq_lens",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:259
+                # specs/sglang/slots.yaml:263
                 Slot(
                     "static_extend_prefix_lens",
                     registry.static_extend_prefix_lens,
                     source="extend_prefix_lens",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:262
+                # specs/sglang/slots.yaml:266
                 Slot(
                     "static_extend_start_loc",
                     registry.static_extend_start_loc,
@@ -1326,14 +1326,14 @@ class PrefillGraphDraftRunner:
                     fill=lambda _, extents: extents.rows.tokens,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:265
+                # specs/sglang/slots.yaml:269
                 Slot(
                     "static_req_pool_indices",
                     registry.static_req_pool_indices,
                     source="req_pool_indices",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:268
+                # specs/sglang/slots.yaml:272
                 Slot(
                     "static_orig_seq_lens",
                     registry.static_orig_seq_lens,
@@ -1341,7 +1341,7 @@ class PrefillGraphDraftRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:272
+                # specs/sglang/slots.yaml:276
                 Slot(
                     "static_seq_lens_cpu",
                     registry.static_seq_lens_cpu,
@@ -1349,7 +1349,7 @@ class PrefillGraphDraftRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:301
+                # specs/sglang/slots.yaml:305
                 Slot(
                     "static_mamba_track_indices",
                     registry.static_mamba_track_indices,
@@ -1357,7 +1357,7 @@ class PrefillGraphDraftRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:305
+                # specs/sglang/slots.yaml:309
                 Slot(
                     "static_mamba_track_mask",
                     registry.static_mamba_track_mask,
@@ -1365,7 +1365,7 @@ class PrefillGraphDraftRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:308
+                # specs/sglang/slots.yaml:312
                 Slot(
                     "static_mamba_track_seqlens",
                     registry.static_mamba_track_seqlens,
@@ -1378,13 +1378,13 @@ class PrefillGraphDraftRunner:
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
                 ),
-                # specs/sglang/slots.yaml:275
+                # specs/sglang/slots.yaml:279
                 Slot("prefix_starts", registry.prefix_starts),
-                # specs/sglang/slots.yaml:278
+                # specs/sglang/slots.yaml:282
                 Slot("prefix_seq_lens", registry.prefix_seq_lens),
-                # specs/sglang/slots.yaml:287
+                # specs/sglang/slots.yaml:291
                 Slot("prefix_starts_cpu", registry.prefix_starts_cpu),
-                # specs/sglang/slots.yaml:290
+                # specs/sglang/slots.yaml:294
                 Slot("prefix_seq_lens_cpu", registry.prefix_seq_lens_cpu),
             ),
             SlotGroup(
@@ -1392,7 +1392,7 @@ class PrefillGraphDraftRunner:
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req) + 1),
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req) + 1),
                 ),
-                # specs/sglang/slots.yaml:281
+                # specs/sglang/slots.yaml:285
                 Slot("prefix_cu_seq_lens", registry.prefix_cu_seq_lens),
             ),
             SlotGroup(
@@ -1406,7 +1406,7 @@ class PrefillGraphDraftRunner:
                         present(config.full_prefill_max_req) * present(config.prefix_chunk_length),
                     ),
                 ),
-                # specs/sglang/slots.yaml:284
+                # specs/sglang/slots.yaml:288
                 Slot("prefix_kv_indices", registry.prefix_kv_indices),
             ),
             SlotGroup(
@@ -1414,9 +1414,9 @@ class PrefillGraphDraftRunner:
                     (extents.rows.tokens, present(config.draft_input_size)),
                     (extents.padded.tokens, present(config.draft_input_size)),
                 ),
-                # specs/sglang/slots.yaml:293
+                # specs/sglang/slots.yaml:297
                 Slot("static_input_embeds", registry.static_input_embeds),
-                # specs/sglang/slots.yaml:312
+                # specs/sglang/slots.yaml:316
                 Slot(
                     "static_draft_hidden_states",
                     registry.static_draft_hidden_states,
@@ -1426,7 +1426,7 @@ class PrefillGraphDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
-                # specs/sglang/slots.yaml:297
+                # specs/sglang/slots.yaml:301
                 Slot(
                     "static_mrope_positions",
                     registry.static_mrope_positions,
@@ -1437,7 +1437,7 @@ class PrefillGraphDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:316
+                # specs/sglang/slots.yaml:320
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -1498,7 +1498,7 @@ class PrefillGraphDraftRunner:
                 live.seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:253",
+                place="specs/sglang/slots.yaml:257",
             )
         if registry.static_extend_seq_lens is not None and live.extend_seq_lens is not None:
             check_values(
@@ -1507,7 +1507,7 @@ class PrefillGraphDraftRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:256",
+                place="specs/sglang/slots.yaml:260",
             )
         if registry.static_extend_prefix_lens is not None and live.extend_prefix_lens is not None:
             check_values(
@@ -1516,7 +1516,7 @@ class PrefillGraphDraftRunner:
                 live.extend_prefix_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:259",
+                place="specs/sglang/slots.yaml:263",
             )
         if registry.static_extend_start_loc is not None and live.extend_start_loc is not None:
             check_values(
@@ -1525,7 +1525,7 @@ class PrefillGraphDraftRunner:
                 live.extend_start_loc,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:262",
+                place="specs/sglang/slots.yaml:266",
             )
         if registry.static_req_pool_indices is not None and live.req_pool_indices is not None:
             check_values(
@@ -1534,7 +1534,7 @@ class PrefillGraphDraftRunner:
                 live.req_pool_indices,
                 0,
                 config.request_pool_size,
-                place="specs/sglang/slots.yaml:265",
+                place="specs/sglang/slots.yaml:269",
             )
         if registry.static_orig_seq_lens is not None and live.orig_seq_lens is not None:
             check_values(
@@ -1543,7 +1543,7 @@ class PrefillGraphDraftRunner:
                 live.orig_seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:268",
+                place="specs/sglang/slots.yaml:272",
             )
         if registry.static_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_values(
@@ -1552,7 +1552,7 @@ class PrefillGraphDraftRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:272",
+                place="specs/sglang/slots.yaml:276",
             )
         if registry.static_mrope_positions is not None and live.mrope_positions is not None:
             check_values(
@@ -1561,7 +1561,7 @@ class PrefillGraphDraftRunner:
                 live.mrope_positions,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:297",
+                place="specs/sglang/slots.yaml:301",
             )
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -1570,7 +1570,7 @@ class PrefillGraphDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:301",
+                place="specs/sglang/slots.yaml:305",
             )
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_values(
@@ -1579,7 +1579,7 @@ class PrefillGraphDraftRunner:
                 live.mamba_track_seqlens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:308",
+                place="specs/sglang/slots.yaml:312",
             )
 
     def _poison_capture_prefill(self, live: LiveBatch) -> None:
@@ -1628,70 +1628,70 @@ class PrefillGraphDraftRunner:
             )
         if batch.static_seq_lens is not None:
             require_unpoisoned(
-                mode, "static_seq_lens", batch.static_seq_lens, place="specs/sglang/slots.yaml:253"
+                mode, "static_seq_lens", batch.static_seq_lens, place="specs/sglang/slots.yaml:257"
             )
         if batch.static_extend_seq_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_seq_lens",
                 batch.static_extend_seq_lens,
-                place="specs/sglang/slots.yaml:256",
+                place="specs/sglang/slots.yaml:260",
             )
         if batch.static_extend_prefix_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_prefix_lens",
                 batch.static_extend_prefix_lens,
-                place="specs/sglang/slots.yaml:259",
+                place="specs/sglang/slots.yaml:263",
             )
         if batch.static_extend_start_loc is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_start_loc",
                 batch.static_extend_start_loc,
-                place="specs/sglang/slots.yaml:262",
+                place="specs/sglang/slots.yaml:266",
             )
         if batch.static_req_pool_indices is not None:
             require_unpoisoned(
                 mode,
                 "static_req_pool_indices",
                 batch.static_req_pool_indices,
-                place="specs/sglang/slots.yaml:265",
+                place="specs/sglang/slots.yaml:269",
             )
         if batch.static_orig_seq_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_orig_seq_lens",
                 batch.static_orig_seq_lens,
-                place="specs/sglang/slots.yaml:268",
+                place="specs/sglang/slots.yaml:272",
             )
         if batch.static_seq_lens_cpu is not None:
             require_unpoisoned(
                 mode,
                 "static_seq_lens_cpu",
                 batch.static_seq_lens_cpu,
-                place="specs/sglang/slots.yaml:272",
+                place="specs/sglang/slots.yaml:276",
             )
         if batch.static_mrope_positions is not None:
             require_unpoisoned(
                 mode,
                 "static_mrope_positions",
                 batch.static_mrope_positions,
-                place="specs/sglang/slots.yaml:297",
+                place="specs/sglang/slots.yaml:301",
             )
         if batch.static_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_indices",
                 batch.static_mamba_track_indices,
-                place="specs/sglang/slots.yaml:301",
+                place="specs/sglang/slots.yaml:305",
             )
         if batch.static_mamba_track_mask is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_mask",
                 batch.static_mamba_track_mask,
-                place="specs/sglang/slots.yaml:305",
+                place="specs/sglang/slots.yaml:309",
             )
 
     def _check_sources_idle_beside_extend(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -1738,7 +1738,7 @@ class PrefillGraphDraftRunner:
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:86
+        # specs/sglang/slots.yaml:90
         if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
             check_source(
                 mode,
@@ -1747,9 +1747,9 @@ class PrefillGraphDraftRunner:
                 shape=(rows.proxy_tokens, config.hidden_size * config.residual_streams),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:86",
+                place="specs/sglang/slots.yaml:90",
             )
-        # specs/sglang/slots.yaml:89
+        # specs/sglang/slots.yaml:93
         if registry.pipeline_residual is not None and live.pipeline_residual is not None:
             check_source(
                 mode,
@@ -1758,9 +1758,9 @@ class PrefillGraphDraftRunner:
                 shape=(rows.proxy_tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:89",
+                place="specs/sglang/slots.yaml:93",
             )
-        # specs/sglang/slots.yaml:253
+        # specs/sglang/slots.yaml:257
         if registry.static_seq_lens is not None and (
             live.seq_lens is not None or rows.requests > 0
         ):
@@ -1771,10 +1771,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:253",
+                place="specs/sglang/slots.yaml:257",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:256
+        # specs/sglang/slots.yaml:260
         if registry.static_extend_seq_lens is not None and (
             live.extend_seq_lens is not None or rows.requests > 0
         ):
@@ -1785,10 +1785,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:256",
+                place="specs/sglang/slots.yaml:260",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:259
+        # specs/sglang/slots.yaml:263
         if registry.static_extend_prefix_lens is not None and (
             live.extend_prefix_lens is not None or rows.requests > 0
         ):
@@ -1799,10 +1799,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_prefix_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:259",
+                place="specs/sglang/slots.yaml:263",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:262
+        # specs/sglang/slots.yaml:266
         if registry.static_extend_start_loc is not None and live.extend_start_loc is not None:
             check_source(
                 mode,
@@ -1811,10 +1811,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_start_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:262",
+                place="specs/sglang/slots.yaml:266",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:265
+        # specs/sglang/slots.yaml:269
         if registry.static_req_pool_indices is not None and (
             live.req_pool_indices is not None or rows.requests > 0
         ):
@@ -1825,10 +1825,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_req_pool_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:265",
+                place="specs/sglang/slots.yaml:269",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:268
+        # specs/sglang/slots.yaml:272
         if registry.static_orig_seq_lens is not None and live.orig_seq_lens is not None:
             check_source(
                 mode,
@@ -1837,10 +1837,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_orig_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:268",
+                place="specs/sglang/slots.yaml:272",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:272
+        # specs/sglang/slots.yaml:276
         if registry.static_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_source(
                 mode,
@@ -1849,9 +1849,9 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:272",
+                place="specs/sglang/slots.yaml:276",
             )
-        # specs/sglang/slots.yaml:297
+        # specs/sglang/slots.yaml:301
         if registry.static_mrope_positions is not None and live.mrope_positions is not None:
             check_source(
                 mode,
@@ -1860,9 +1860,9 @@ class PrefillGraphDraftRunner:
                 shape=(3, rows.tokens),
                 into=registry.static_mrope_positions,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:297",
+                place="specs/sglang/slots.yaml:301",
             )
-        # specs/sglang/slots.yaml:301
+        # specs/sglang/slots.yaml:305
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -1871,9 +1871,9 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:301",
+                place="specs/sglang/slots.yaml:305",
             )
-        # specs/sglang/slots.yaml:305
+        # specs/sglang/slots.yaml:309
         if registry.static_mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -1882,9 +1882,9 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:305",
+                place="specs/sglang/slots.yaml:309",
             )
-        # specs/sglang/slots.yaml:308
+        # specs/sglang/slots.yaml:312
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_source(
                 mode,
@@ -1893,10 +1893,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_seqlens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:308",
+                place="specs/sglang/slots.yaml:312",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:312
+        # specs/sglang/slots.yaml:316
         if registry.static_draft_hidden_states is not None and live.hidden_states is not None:
             check_source(
                 mode,
@@ -1905,7 +1905,7 @@ class PrefillGraphDraftRunner:
                 shape=(rows.tokens, present(config.draft_input_size)),
                 into=registry.static_draft_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:312",
+                place="specs/sglang/slots.yaml:316",
             )
         if self.debug.values:
             self._check_values_idle_beside_extend(live, mode)
@@ -1942,7 +1942,7 @@ class PrefillGraphDraftRunner:
                     (extents.rows.proxy_tokens, config.hidden_size * config.residual_streams),
                     (extents.padded.proxy_tokens, config.hidden_size * config.residual_streams),
                 ),
-                # specs/sglang/slots.yaml:86
+                # specs/sglang/slots.yaml:90
                 Slot(
                     "pipeline_hidden_states",
                     registry.pipeline_hidden_states,
@@ -1954,70 +1954,70 @@ class PrefillGraphDraftRunner:
                     (extents.rows.proxy_tokens, config.hidden_size),
                     (extents.padded.proxy_tokens, config.hidden_size),
                 ),
-                # specs/sglang/slots.yaml:89
+                # specs/sglang/slots.yaml:93
                 Slot("pipeline_residual", registry.pipeline_residual, source="pipeline_residual"),
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
-                # specs/sglang/slots.yaml:253
+                # specs/sglang/slots.yaml:257
                 Slot("static_seq_lens", registry.static_seq_lens, source="seq_lens", fill=0),
-                # specs/sglang/slots.yaml:256
+                # specs/sglang/slots.yaml:260
                 Slot(
                     "static_extend_seq_lens",
                     registry.static_extend_seq_lens,
                     source="extend_seq_lens",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:259
+                # specs/sglang/slots.yaml:263
                 Slot(
                     "static_extend_prefix_lens",
                     registry.static_extend_prefix_lens,
                     source="extend_prefix_lens",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:262
+                # specs/sglang/slots.yaml:266
                 Slot(
                     "static_extend_start_loc",
                     registry.static_extend_start_loc,
                     source="extend_start_loc",
                     fill=lambda _, extents: extents.rows.tokens,
                 ),
-                # specs/sglang/slots.yaml:265
+                # specs/sglang/slots.yaml:269
                 Slot(
                     "static_req_pool_indices",
                     registry.static_req_pool_indices,
                     source="req_pool_indices",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:268
+                # specs/sglang/slots.yaml:272
                 Slot(
                     "static_orig_seq_lens",
                     registry.static_orig_seq_lens,
                     source="orig_seq_lens",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:272
+                # specs/sglang/slots.yaml:276
                 Slot(
                     "static_seq_lens_cpu",
                     registry.static_seq_lens_cpu,
                     source="seq_lens_cpu",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:301
+                # specs/sglang/slots.yaml:305
                 Slot(
                     "static_mamba_track_indices",
                     registry.static_mamba_track_indices,
                     source="mamba_track_indices",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:305
+                # specs/sglang/slots.yaml:309
                 Slot(
                     "static_mamba_track_mask",
                     registry.static_mamba_track_mask,
                     source="mamba_track_mask",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:308
+                # specs/sglang/slots.yaml:312
                 Slot(
                     "static_mamba_track_seqlens",
                     registry.static_mamba_track_seqlens,
@@ -2029,13 +2029,13 @@ class PrefillGraphDraftRunner:
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
                 ),
-                # specs/sglang/slots.yaml:275
+                # specs/sglang/slots.yaml:279
                 Slot("prefix_starts", registry.prefix_starts),
-                # specs/sglang/slots.yaml:278
+                # specs/sglang/slots.yaml:282
                 Slot("prefix_seq_lens", registry.prefix_seq_lens),
-                # specs/sglang/slots.yaml:287
+                # specs/sglang/slots.yaml:291
                 Slot("prefix_starts_cpu", registry.prefix_starts_cpu),
-                # specs/sglang/slots.yaml:290
+                # specs/sglang/slots.yaml:294
                 Slot("prefix_seq_lens_cpu", registry.prefix_seq_lens_cpu),
             ),
             SlotGroup(
@@ -2043,7 +2043,7 @@ class PrefillGraphDraftRunner:
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req) + 1),
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req) + 1),
                 ),
-                # specs/sglang/slots.yaml:281
+                # specs/sglang/slots.yaml:285
                 Slot("prefix_cu_seq_lens", registry.prefix_cu_seq_lens),
             ),
             SlotGroup(
@@ -2057,7 +2057,7 @@ class PrefillGraphDraftRunner:
                         present(config.full_prefill_max_req) * present(config.prefix_chunk_length),
                     ),
                 ),
-                # specs/sglang/slots.yaml:284
+                # specs/sglang/slots.yaml:288
                 Slot("prefix_kv_indices", registry.prefix_kv_indices),
             ),
             SlotGroup(
@@ -2065,9 +2065,9 @@ class PrefillGraphDraftRunner:
                     (extents.rows.tokens, present(config.draft_input_size)),
                     (extents.padded.tokens, present(config.draft_input_size)),
                 ),
-                # specs/sglang/slots.yaml:293
+                # specs/sglang/slots.yaml:297
                 Slot("static_input_embeds", registry.static_input_embeds),
-                # specs/sglang/slots.yaml:312
+                # specs/sglang/slots.yaml:316
                 Slot(
                     "static_draft_hidden_states",
                     registry.static_draft_hidden_states,
@@ -2076,7 +2076,7 @@ class PrefillGraphDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
-                # specs/sglang/slots.yaml:297
+                # specs/sglang/slots.yaml:301
                 Slot(
                     "static_mrope_positions",
                     registry.static_mrope_positions,
@@ -2086,7 +2086,7 @@ class PrefillGraphDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:316
+                # specs/sglang/slots.yaml:320
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -2147,7 +2147,7 @@ class PrefillGraphDraftRunner:
                 live.seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:253",
+                place="specs/sglang/slots.yaml:257",
             )
         if registry.static_extend_seq_lens is not None and live.extend_seq_lens is not None:
             check_values(
@@ -2156,7 +2156,7 @@ class PrefillGraphDraftRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:256",
+                place="specs/sglang/slots.yaml:260",
             )
         if registry.static_extend_prefix_lens is not None and live.extend_prefix_lens is not None:
             check_values(
@@ -2165,7 +2165,7 @@ class PrefillGraphDraftRunner:
                 live.extend_prefix_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:259",
+                place="specs/sglang/slots.yaml:263",
             )
         if registry.static_extend_start_loc is not None and live.extend_start_loc is not None:
             check_values(
@@ -2174,7 +2174,7 @@ class PrefillGraphDraftRunner:
                 live.extend_start_loc,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:262",
+                place="specs/sglang/slots.yaml:266",
             )
         if registry.static_req_pool_indices is not None and live.req_pool_indices is not None:
             check_values(
@@ -2183,7 +2183,7 @@ class PrefillGraphDraftRunner:
                 live.req_pool_indices,
                 0,
                 config.request_pool_size,
-                place="specs/sglang/slots.yaml:265",
+                place="specs/sglang/slots.yaml:269",
             )
         if registry.static_orig_seq_lens is not None and live.orig_seq_lens is not None:
             check_values(
@@ -2192,7 +2192,7 @@ class PrefillGraphDraftRunner:
                 live.orig_seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:268",
+                place="specs/sglang/slots.yaml:272",
             )
         if registry.static_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_values(
@@ -2201,7 +2201,7 @@ class PrefillGraphDraftRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:272",
+                place="specs/sglang/slots.yaml:276",
             )
         if registry.static_mrope_positions is not None and live.mrope_positions is not None:
             check_values(
@@ -2210,7 +2210,7 @@ class PrefillGraphDraftRunner:
                 live.mrope_positions,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:297",
+                place="specs/sglang/slots.yaml:301",
             )
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -2219,7 +2219,7 @@ class PrefillGraphDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:301",
+                place="specs/sglang/slots.yaml:305",
             )
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_values(
@@ -2228,7 +2228,7 @@ class PrefillGraphDraftRunner:
                 live.mamba_track_seqlens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:308",
+                place="specs/sglang/slots.yaml:312",
             )
 
     def _poison_idle_beside_extend(self, live: LiveBatch) -> None:
@@ -2279,70 +2279,70 @@ class PrefillGraphDraftRunner:
             )
         if batch.static_seq_lens is not None:
             require_unpoisoned(
-                mode, "static_seq_lens", batch.static_seq_lens, place="specs/sglang/slots.yaml:253"
+                mode, "static_seq_lens", batch.static_seq_lens, place="specs/sglang/slots.yaml:257"
             )
         if batch.static_extend_seq_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_seq_lens",
                 batch.static_extend_seq_lens,
-                place="specs/sglang/slots.yaml:256",
+                place="specs/sglang/slots.yaml:260",
             )
         if batch.static_extend_prefix_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_prefix_lens",
                 batch.static_extend_prefix_lens,
-                place="specs/sglang/slots.yaml:259",
+                place="specs/sglang/slots.yaml:263",
             )
         if batch.static_extend_start_loc is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_start_loc",
                 batch.static_extend_start_loc,
-                place="specs/sglang/slots.yaml:262",
+                place="specs/sglang/slots.yaml:266",
             )
         if batch.static_req_pool_indices is not None:
             require_unpoisoned(
                 mode,
                 "static_req_pool_indices",
                 batch.static_req_pool_indices,
-                place="specs/sglang/slots.yaml:265",
+                place="specs/sglang/slots.yaml:269",
             )
         if batch.static_orig_seq_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_orig_seq_lens",
                 batch.static_orig_seq_lens,
-                place="specs/sglang/slots.yaml:268",
+                place="specs/sglang/slots.yaml:272",
             )
         if batch.static_seq_lens_cpu is not None:
             require_unpoisoned(
                 mode,
                 "static_seq_lens_cpu",
                 batch.static_seq_lens_cpu,
-                place="specs/sglang/slots.yaml:272",
+                place="specs/sglang/slots.yaml:276",
             )
         if batch.static_mrope_positions is not None:
             require_unpoisoned(
                 mode,
                 "static_mrope_positions",
                 batch.static_mrope_positions,
-                place="specs/sglang/slots.yaml:297",
+                place="specs/sglang/slots.yaml:301",
             )
         if batch.static_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_indices",
                 batch.static_mamba_track_indices,
-                place="specs/sglang/slots.yaml:301",
+                place="specs/sglang/slots.yaml:305",
             )
         if batch.static_mamba_track_mask is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_mask",
                 batch.static_mamba_track_mask,
-                place="specs/sglang/slots.yaml:305",
+                place="specs/sglang/slots.yaml:309",
             )
 
     def _execute_capturing(

@@ -46,7 +46,7 @@ from .config import Config
 from .engine import PrefillGraphTargetEngine, PrefillGraphTargetFacts
 from .registry import PrefillGraphTargetRegistry
 
-require_generated_code_version(7, __name__)
+require_generated_code_version(8, __name__)
 
 OutputT = TypeVar("OutputT")
 
@@ -988,15 +988,13 @@ class PrefillGraphTargetRunner:
             place="specs/sglang/engine.yaml:7",
             binding="max(full_prefill_max_req if whole_prefill_graph else 1, "
             "min(max_running_requests, max(captured_tokens) // cp_align * cp_align //"
-            " attn_tp_size * attn_tp_size if require_mlp_sync else "
-            "max_running_requests) if not speculative and require_mlp_sync and not "
-            "whole_prefill_graph and 1 <= (max(captured_tokens) // cp_align * "
-            "cp_align // attn_tp_size * attn_tp_size if require_mlp_sync else "
-            "max_running_requests) else 0, min(max_running_requests, "
-            "prefill_limit_target, max(captured_tokens) // cp_align * cp_align // "
-            "attn_tp_size * attn_tp_size if require_mlp_sync else "
-            "prefill_limit_target, prefill_limit_target if require_mlp_sync else "
-            "max(captured_tokens)) if not whole_prefill_graph and 1 <= "
+            " attn_tp_size * attn_tp_size) if not speculative and require_mlp_sync "
+            "and not whole_prefill_graph and 1 <= max(captured_tokens) // cp_align * "
+            "cp_align // attn_tp_size * attn_tp_size else 0, "
+            "min(max_running_requests, prefill_limit_target, max(captured_tokens) // "
+            "cp_align * cp_align // attn_tp_size * attn_tp_size if require_mlp_sync "
+            "else prefill_limit_target, prefill_limit_target if require_mlp_sync else"
+            " max(captured_tokens)) if not whole_prefill_graph and 1 <= "
             "(max(captured_tokens) // cp_align * cp_align // attn_tp_size * "
             "attn_tp_size if require_mlp_sync else prefill_limit_target) else 0)",
         )
@@ -1014,10 +1012,9 @@ class PrefillGraphTargetRunner:
             "min(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
             "not dllm and 1 < num_dp_ranks else 0, max(captured_tokens)), 0, "
             "align_up(align_up(min(max_running_requests, max(captured_tokens) // "
-            "cp_align * cp_align // attn_tp_size * attn_tp_size if not speculative "
-            "and not dllm and 1 < num_dp_ranks else max_running_requests), "
-            "attn_tp_size), cp_align) if not speculative and not dllm and "
-            "require_mlp_sync and 1 < num_dp_ranks else 0), captured_tokens)",
+            "cp_align * cp_align // attn_tp_size * attn_tp_size), attn_tp_size), "
+            "cp_align) if not speculative and not dllm and require_mlp_sync and 1 < "
+            "num_dp_ranks else 0), captured_tokens)",
         )
         check_extent(
             "decode_beside_extend",
@@ -1033,11 +1030,10 @@ class PrefillGraphTargetRunner:
             "min(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
             "not dllm and 1 < num_dp_ranks else 0, max(captured_tokens)), 0, "
             "align_up(align_up(min(max_running_requests, max(captured_tokens) // "
-            "cp_align * cp_align // attn_tp_size * attn_tp_size if not speculative "
-            "and not dllm and 1 < num_dp_ranks else max_running_requests), "
-            "attn_tp_size), cp_align) if not speculative and not dllm and "
-            "require_mlp_sync and 1 < num_dp_ranks else 0), captured_tokens), "
-            "attn_cp_size), cp_align) if splits_prefill else 0",
+            "cp_align * cp_align // attn_tp_size * attn_tp_size), attn_tp_size), "
+            "cp_align) if not speculative and not dllm and require_mlp_sync and 1 < "
+            "num_dp_ranks else 0), captured_tokens), attn_cp_size), cp_align) if "
+            "splits_prefill else 0",
         )
         check_extent(
             "decode_beside_extend",
@@ -1053,14 +1049,12 @@ class PrefillGraphTargetRunner:
             "min(align_up(align_up(prefill_limit_target, attn_tp_size), cp_align) if "
             "not dllm and 1 < num_dp_ranks else 0, max(captured_tokens)), 0, "
             "align_up(align_up(min(max_running_requests, max(captured_tokens) // "
-            "cp_align * cp_align // attn_tp_size * attn_tp_size if not speculative "
-            "and not dllm and 1 < num_dp_ranks else max_running_requests), "
-            "attn_tp_size), cp_align) if not speculative and not dllm and "
-            "require_mlp_sync and 1 < num_dp_ranks else 0), captured_tokens), "
-            "proxy_ranks) if pp_size > 1 else cdiv(min(max_running_requests, "
-            "max(captured_tokens) // cp_align * cp_align // attn_tp_size * "
-            "attn_tp_size, full_prefill_max_req if whole_prefill_graph else "
-            "max_running_requests), proxy_ranks)",
+            "cp_align * cp_align // attn_tp_size * attn_tp_size), attn_tp_size), "
+            "cp_align) if not speculative and not dllm and require_mlp_sync and 1 < "
+            "num_dp_ranks else 0), captured_tokens), proxy_ranks) if pp_size > 1 else"
+            " cdiv(min(max_running_requests, max(captured_tokens) // cp_align * "
+            "cp_align // attn_tp_size * attn_tp_size, full_prefill_max_req if "
+            "whole_prefill_graph else max_running_requests), proxy_ranks)",
         )
         return Extents(rows, padded_rows)
 
@@ -1228,15 +1222,13 @@ class PrefillGraphTargetRunner:
             place="specs/sglang/engine.yaml:7",
             binding="max(full_prefill_max_req if whole_prefill_graph else 1, "
             "min(max_running_requests, max(captured_tokens) // cp_align * cp_align //"
-            " attn_tp_size * attn_tp_size if require_mlp_sync else "
-            "max_running_requests) if not speculative and require_mlp_sync and not "
-            "whole_prefill_graph and 1 <= (max(captured_tokens) // cp_align * "
-            "cp_align // attn_tp_size * attn_tp_size if require_mlp_sync else "
-            "max_running_requests) else 0, min(max_running_requests, "
-            "prefill_limit_target, max(captured_tokens) // cp_align * cp_align // "
-            "attn_tp_size * attn_tp_size if require_mlp_sync else "
-            "prefill_limit_target, prefill_limit_target if require_mlp_sync else "
-            "max(captured_tokens)) if not whole_prefill_graph and 1 <= "
+            " attn_tp_size * attn_tp_size) if not speculative and require_mlp_sync "
+            "and not whole_prefill_graph and 1 <= max(captured_tokens) // cp_align * "
+            "cp_align // attn_tp_size * attn_tp_size else 0, "
+            "min(max_running_requests, prefill_limit_target, max(captured_tokens) // "
+            "cp_align * cp_align // attn_tp_size * attn_tp_size if require_mlp_sync "
+            "else prefill_limit_target, prefill_limit_target if require_mlp_sync else"
+            " max(captured_tokens)) if not whole_prefill_graph and 1 <= "
             "(max(captured_tokens) // cp_align * cp_align // attn_tp_size * "
             "attn_tp_size if require_mlp_sync else prefill_limit_target) else 0)",
         )
@@ -1654,15 +1646,13 @@ class PrefillGraphTargetRunner:
             place="specs/sglang/engine.yaml:7",
             binding="max(full_prefill_max_req if whole_prefill_graph else 1, "
             "min(max_running_requests, max(captured_tokens) // cp_align * cp_align //"
-            " attn_tp_size * attn_tp_size if require_mlp_sync else "
-            "max_running_requests) if not speculative and require_mlp_sync and not "
-            "whole_prefill_graph and 1 <= (max(captured_tokens) // cp_align * "
-            "cp_align // attn_tp_size * attn_tp_size if require_mlp_sync else "
-            "max_running_requests) else 0, min(max_running_requests, "
-            "prefill_limit_target, max(captured_tokens) // cp_align * cp_align // "
-            "attn_tp_size * attn_tp_size if require_mlp_sync else "
-            "prefill_limit_target, prefill_limit_target if require_mlp_sync else "
-            "max(captured_tokens)) if not whole_prefill_graph and 1 <= "
+            " attn_tp_size * attn_tp_size) if not speculative and require_mlp_sync "
+            "and not whole_prefill_graph and 1 <= max(captured_tokens) // cp_align * "
+            "cp_align // attn_tp_size * attn_tp_size else 0, "
+            "min(max_running_requests, prefill_limit_target, max(captured_tokens) // "
+            "cp_align * cp_align // attn_tp_size * attn_tp_size if require_mlp_sync "
+            "else prefill_limit_target, prefill_limit_target if require_mlp_sync else"
+            " max(captured_tokens)) if not whole_prefill_graph and 1 <= "
             "(max(captured_tokens) // cp_align * cp_align // attn_tp_size * "
             "attn_tp_size if require_mlp_sync else prefill_limit_target) else 0)",
         )
@@ -1740,7 +1730,7 @@ class PrefillGraphTargetRunner:
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:86
+        # specs/sglang/slots.yaml:90
         if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
             check_source(
                 mode,
@@ -1749,9 +1739,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.proxy_tokens, config.hidden_size * config.residual_streams),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:86",
+                place="specs/sglang/slots.yaml:90",
             )
-        # specs/sglang/slots.yaml:89
+        # specs/sglang/slots.yaml:93
         if registry.pipeline_residual is not None and live.pipeline_residual is not None:
             check_source(
                 mode,
@@ -1760,9 +1750,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.proxy_tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:89",
+                place="specs/sglang/slots.yaml:93",
             )
-        # specs/sglang/slots.yaml:253
+        # specs/sglang/slots.yaml:257
         if registry.static_seq_lens is not None and (
             live.seq_lens is not None or rows.requests > 0
         ):
@@ -1773,10 +1763,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:253",
+                place="specs/sglang/slots.yaml:257",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:256
+        # specs/sglang/slots.yaml:260
         if registry.static_extend_seq_lens is not None and (
             live.extend_seq_lens is not None or rows.requests > 0
         ):
@@ -1787,10 +1777,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:256",
+                place="specs/sglang/slots.yaml:260",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:259
+        # specs/sglang/slots.yaml:263
         if registry.static_extend_prefix_lens is not None and (
             live.extend_prefix_lens is not None or rows.requests > 0
         ):
@@ -1801,10 +1791,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_prefix_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:259",
+                place="specs/sglang/slots.yaml:263",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:262
+        # specs/sglang/slots.yaml:266
         if registry.static_extend_start_loc is not None and live.extend_start_loc is not None:
             check_source(
                 mode,
@@ -1813,10 +1803,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_start_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:262",
+                place="specs/sglang/slots.yaml:266",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:265
+        # specs/sglang/slots.yaml:269
         if registry.static_req_pool_indices is not None and (
             live.req_pool_indices is not None or rows.requests > 0
         ):
@@ -1827,10 +1817,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_req_pool_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:265",
+                place="specs/sglang/slots.yaml:269",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:268
+        # specs/sglang/slots.yaml:272
         if registry.static_orig_seq_lens is not None and live.orig_seq_lens is not None:
             check_source(
                 mode,
@@ -1839,10 +1829,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_orig_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:268",
+                place="specs/sglang/slots.yaml:272",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:272
+        # specs/sglang/slots.yaml:276
         if registry.static_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_source(
                 mode,
@@ -1851,9 +1841,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:272",
+                place="specs/sglang/slots.yaml:276",
             )
-        # specs/sglang/slots.yaml:297
+        # specs/sglang/slots.yaml:301
         if registry.static_mrope_positions is not None and live.mrope_positions is not None:
             check_source(
                 mode,
@@ -1862,9 +1852,9 @@ class PrefillGraphTargetRunner:
                 shape=(3, rows.tokens),
                 into=registry.static_mrope_positions,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:297",
+                place="specs/sglang/slots.yaml:301",
             )
-        # specs/sglang/slots.yaml:301
+        # specs/sglang/slots.yaml:305
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -1873,9 +1863,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:301",
+                place="specs/sglang/slots.yaml:305",
             )
-        # specs/sglang/slots.yaml:305
+        # specs/sglang/slots.yaml:309
         if registry.static_mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -1884,9 +1874,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:305",
+                place="specs/sglang/slots.yaml:309",
             )
-        # specs/sglang/slots.yaml:308
+        # specs/sglang/slots.yaml:312
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_source(
                 mode,
@@ -1895,7 +1885,7 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_seqlens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:308",
+                place="specs/sglang/slots.yaml:312",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
@@ -1939,7 +1929,7 @@ class PrefillGraphTargetRunner:
                     (extents.rows.proxy_tokens, config.hidden_size * config.residual_streams),
                     (extents.padded.proxy_tokens, config.hidden_size * config.residual_streams),
                 ),
-                # specs/sglang/slots.yaml:86
+                # specs/sglang/slots.yaml:90
                 Slot(
                     "pipeline_hidden_states",
                     registry.pipeline_hidden_states,
@@ -1952,7 +1942,7 @@ class PrefillGraphTargetRunner:
                     (extents.rows.proxy_tokens, config.hidden_size),
                     (extents.padded.proxy_tokens, config.hidden_size),
                 ),
-                # specs/sglang/slots.yaml:89
+                # specs/sglang/slots.yaml:93
                 Slot(
                     "pipeline_residual",
                     registry.pipeline_residual,
@@ -1962,23 +1952,23 @@ class PrefillGraphTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
-                # specs/sglang/slots.yaml:253
+                # specs/sglang/slots.yaml:257
                 Slot("static_seq_lens", registry.static_seq_lens, source="seq_lens", fill=0),
-                # specs/sglang/slots.yaml:256
+                # specs/sglang/slots.yaml:260
                 Slot(
                     "static_extend_seq_lens",
                     registry.static_extend_seq_lens,
                     source="extend_seq_lens",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:259
+                # specs/sglang/slots.yaml:263
                 Slot(
                     "static_extend_prefix_lens",
                     registry.static_extend_prefix_lens,
                     source="extend_prefix_lens",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:262
+                # specs/sglang/slots.yaml:266
                 Slot(
                     "static_extend_start_loc",
                     registry.static_extend_start_loc,
@@ -1986,14 +1976,14 @@ class PrefillGraphTargetRunner:
                     fill=lambda _, extents: extents.rows.tokens,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:265
+                # specs/sglang/slots.yaml:269
                 Slot(
                     "static_req_pool_indices",
                     registry.static_req_pool_indices,
                     source="req_pool_indices",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:268
+                # specs/sglang/slots.yaml:272
                 Slot(
                     "static_orig_seq_lens",
                     registry.static_orig_seq_lens,
@@ -2001,7 +1991,7 @@ class PrefillGraphTargetRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:272
+                # specs/sglang/slots.yaml:276
                 Slot(
                     "static_seq_lens_cpu",
                     registry.static_seq_lens_cpu,
@@ -2009,7 +1999,7 @@ class PrefillGraphTargetRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:301
+                # specs/sglang/slots.yaml:305
                 Slot(
                     "static_mamba_track_indices",
                     registry.static_mamba_track_indices,
@@ -2017,7 +2007,7 @@ class PrefillGraphTargetRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:305
+                # specs/sglang/slots.yaml:309
                 Slot(
                     "static_mamba_track_mask",
                     registry.static_mamba_track_mask,
@@ -2025,7 +2015,7 @@ class PrefillGraphTargetRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:308
+                # specs/sglang/slots.yaml:312
                 Slot(
                     "static_mamba_track_seqlens",
                     registry.static_mamba_track_seqlens,
@@ -2038,13 +2028,13 @@ class PrefillGraphTargetRunner:
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
                 ),
-                # specs/sglang/slots.yaml:275
+                # specs/sglang/slots.yaml:279
                 Slot("prefix_starts", registry.prefix_starts),
-                # specs/sglang/slots.yaml:278
+                # specs/sglang/slots.yaml:282
                 Slot("prefix_seq_lens", registry.prefix_seq_lens),
-                # specs/sglang/slots.yaml:287
+                # specs/sglang/slots.yaml:291
                 Slot("prefix_starts_cpu", registry.prefix_starts_cpu),
-                # specs/sglang/slots.yaml:290
+                # specs/sglang/slots.yaml:294
                 Slot("prefix_seq_lens_cpu", registry.prefix_seq_lens_cpu),
             ),
             SlotGroup(
@@ -2052,7 +2042,7 @@ class PrefillGraphTargetRunner:
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req) + 1),
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req) + 1),
                 ),
-                # specs/sglang/slots.yaml:281
+                # specs/sglang/slots.yaml:285
                 Slot("prefix_cu_seq_lens", registry.prefix_cu_seq_lens),
             ),
             SlotGroup(
@@ -2066,7 +2056,7 @@ class PrefillGraphTargetRunner:
                         present(config.full_prefill_max_req) * present(config.prefix_chunk_length),
                     ),
                 ),
-                # specs/sglang/slots.yaml:284
+                # specs/sglang/slots.yaml:288
                 Slot("prefix_kv_indices", registry.prefix_kv_indices),
             ),
             SlotGroup(
@@ -2074,12 +2064,12 @@ class PrefillGraphTargetRunner:
                     (extents.rows.tokens, config.hidden_size),
                     (extents.padded.tokens, config.hidden_size),
                 ),
-                # specs/sglang/slots.yaml:293
+                # specs/sglang/slots.yaml:297
                 Slot("static_input_embeds", registry.static_input_embeds),
             ),
             SlotGroup(
                 lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
-                # specs/sglang/slots.yaml:297
+                # specs/sglang/slots.yaml:301
                 Slot(
                     "static_mrope_positions",
                     registry.static_mrope_positions,
@@ -2090,7 +2080,7 @@ class PrefillGraphTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:316
+                # specs/sglang/slots.yaml:320
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -2151,7 +2141,7 @@ class PrefillGraphTargetRunner:
                 live.seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:253",
+                place="specs/sglang/slots.yaml:257",
             )
         if registry.static_extend_seq_lens is not None and live.extend_seq_lens is not None:
             check_values(
@@ -2160,7 +2150,7 @@ class PrefillGraphTargetRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:256",
+                place="specs/sglang/slots.yaml:260",
             )
         if registry.static_extend_prefix_lens is not None and live.extend_prefix_lens is not None:
             check_values(
@@ -2169,7 +2159,7 @@ class PrefillGraphTargetRunner:
                 live.extend_prefix_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:259",
+                place="specs/sglang/slots.yaml:263",
             )
         if registry.static_extend_start_loc is not None and live.extend_start_loc is not None:
             check_values(
@@ -2178,7 +2168,7 @@ class PrefillGraphTargetRunner:
                 live.extend_start_loc,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:262",
+                place="specs/sglang/slots.yaml:266",
             )
         if registry.static_req_pool_indices is not None and live.req_pool_indices is not None:
             check_values(
@@ -2187,7 +2177,7 @@ class PrefillGraphTargetRunner:
                 live.req_pool_indices,
                 0,
                 config.request_pool_size,
-                place="specs/sglang/slots.yaml:265",
+                place="specs/sglang/slots.yaml:269",
             )
         if registry.static_orig_seq_lens is not None and live.orig_seq_lens is not None:
             check_values(
@@ -2196,7 +2186,7 @@ class PrefillGraphTargetRunner:
                 live.orig_seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:268",
+                place="specs/sglang/slots.yaml:272",
             )
         if registry.static_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_values(
@@ -2205,7 +2195,7 @@ class PrefillGraphTargetRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:272",
+                place="specs/sglang/slots.yaml:276",
             )
         if registry.static_mrope_positions is not None and live.mrope_positions is not None:
             check_values(
@@ -2214,7 +2204,7 @@ class PrefillGraphTargetRunner:
                 live.mrope_positions,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:297",
+                place="specs/sglang/slots.yaml:301",
             )
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -2223,7 +2213,7 @@ class PrefillGraphTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:301",
+                place="specs/sglang/slots.yaml:305",
             )
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_values(
@@ -2232,7 +2222,7 @@ class PrefillGraphTargetRunner:
                 live.mamba_track_seqlens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:308",
+                place="specs/sglang/slots.yaml:312",
             )
 
     def _poison_capture_prefill(self, live: LiveBatch) -> None:
@@ -2282,70 +2272,70 @@ class PrefillGraphTargetRunner:
             )
         if batch.static_seq_lens is not None:
             require_unpoisoned(
-                mode, "static_seq_lens", batch.static_seq_lens, place="specs/sglang/slots.yaml:253"
+                mode, "static_seq_lens", batch.static_seq_lens, place="specs/sglang/slots.yaml:257"
             )
         if batch.static_extend_seq_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_seq_lens",
                 batch.static_extend_seq_lens,
-                place="specs/sglang/slots.yaml:256",
+                place="specs/sglang/slots.yaml:260",
             )
         if batch.static_extend_prefix_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_prefix_lens",
                 batch.static_extend_prefix_lens,
-                place="specs/sglang/slots.yaml:259",
+                place="specs/sglang/slots.yaml:263",
             )
         if batch.static_extend_start_loc is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_start_loc",
                 batch.static_extend_start_loc,
-                place="specs/sglang/slots.yaml:262",
+                place="specs/sglang/slots.yaml:266",
             )
         if batch.static_req_pool_indices is not None:
             require_unpoisoned(
                 mode,
                 "static_req_pool_indices",
                 batch.static_req_pool_indices,
-                place="specs/sglang/slots.yaml:265",
+                place="specs/sglang/slots.yaml:269",
             )
         if batch.static_orig_seq_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_orig_seq_lens",
                 batch.static_orig_seq_lens,
-                place="specs/sglang/slots.yaml:268",
+                place="specs/sglang/slots.yaml:272",
             )
         if batch.static_seq_lens_cpu is not None:
             require_unpoisoned(
                 mode,
                 "static_seq_lens_cpu",
                 batch.static_seq_lens_cpu,
-                place="specs/sglang/slots.yaml:272",
+                place="specs/sglang/slots.yaml:276",
             )
         if batch.static_mrope_positions is not None:
             require_unpoisoned(
                 mode,
                 "static_mrope_positions",
                 batch.static_mrope_positions,
-                place="specs/sglang/slots.yaml:297",
+                place="specs/sglang/slots.yaml:301",
             )
         if batch.static_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_indices",
                 batch.static_mamba_track_indices,
-                place="specs/sglang/slots.yaml:301",
+                place="specs/sglang/slots.yaml:305",
             )
         if batch.static_mamba_track_mask is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_mask",
                 batch.static_mamba_track_mask,
-                place="specs/sglang/slots.yaml:305",
+                place="specs/sglang/slots.yaml:309",
             )
 
     def _check_sources_idle_beside_extend(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -2392,7 +2382,7 @@ class PrefillGraphTargetRunner:
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:86
+        # specs/sglang/slots.yaml:90
         if registry.pipeline_hidden_states is not None and live.pipeline_hidden_states is not None:
             check_source(
                 mode,
@@ -2401,9 +2391,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.proxy_tokens, config.hidden_size * config.residual_streams),
                 into=registry.pipeline_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:86",
+                place="specs/sglang/slots.yaml:90",
             )
-        # specs/sglang/slots.yaml:89
+        # specs/sglang/slots.yaml:93
         if registry.pipeline_residual is not None and live.pipeline_residual is not None:
             check_source(
                 mode,
@@ -2412,9 +2402,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.proxy_tokens, config.hidden_size),
                 into=registry.pipeline_residual,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:89",
+                place="specs/sglang/slots.yaml:93",
             )
-        # specs/sglang/slots.yaml:253
+        # specs/sglang/slots.yaml:257
         if registry.static_seq_lens is not None and (
             live.seq_lens is not None or rows.requests > 0
         ):
@@ -2425,10 +2415,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:253",
+                place="specs/sglang/slots.yaml:257",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:256
+        # specs/sglang/slots.yaml:260
         if registry.static_extend_seq_lens is not None and (
             live.extend_seq_lens is not None or rows.requests > 0
         ):
@@ -2439,10 +2429,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:256",
+                place="specs/sglang/slots.yaml:260",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:259
+        # specs/sglang/slots.yaml:263
         if registry.static_extend_prefix_lens is not None and (
             live.extend_prefix_lens is not None or rows.requests > 0
         ):
@@ -2453,10 +2443,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_prefix_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:259",
+                place="specs/sglang/slots.yaml:263",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:262
+        # specs/sglang/slots.yaml:266
         if registry.static_extend_start_loc is not None and live.extend_start_loc is not None:
             check_source(
                 mode,
@@ -2465,10 +2455,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_start_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:262",
+                place="specs/sglang/slots.yaml:266",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:265
+        # specs/sglang/slots.yaml:269
         if registry.static_req_pool_indices is not None and (
             live.req_pool_indices is not None or rows.requests > 0
         ):
@@ -2479,10 +2469,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_req_pool_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:265",
+                place="specs/sglang/slots.yaml:269",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:268
+        # specs/sglang/slots.yaml:272
         if registry.static_orig_seq_lens is not None and live.orig_seq_lens is not None:
             check_source(
                 mode,
@@ -2491,10 +2481,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_orig_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:268",
+                place="specs/sglang/slots.yaml:272",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:272
+        # specs/sglang/slots.yaml:276
         if registry.static_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_source(
                 mode,
@@ -2503,9 +2493,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:272",
+                place="specs/sglang/slots.yaml:276",
             )
-        # specs/sglang/slots.yaml:297
+        # specs/sglang/slots.yaml:301
         if registry.static_mrope_positions is not None and live.mrope_positions is not None:
             check_source(
                 mode,
@@ -2514,9 +2504,9 @@ class PrefillGraphTargetRunner:
                 shape=(3, rows.tokens),
                 into=registry.static_mrope_positions,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:297",
+                place="specs/sglang/slots.yaml:301",
             )
-        # specs/sglang/slots.yaml:301
+        # specs/sglang/slots.yaml:305
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -2525,9 +2515,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:301",
+                place="specs/sglang/slots.yaml:305",
             )
-        # specs/sglang/slots.yaml:305
+        # specs/sglang/slots.yaml:309
         if registry.static_mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -2536,9 +2526,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:305",
+                place="specs/sglang/slots.yaml:309",
             )
-        # specs/sglang/slots.yaml:308
+        # specs/sglang/slots.yaml:312
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_source(
                 mode,
@@ -2547,7 +2537,7 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_seqlens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:308",
+                place="specs/sglang/slots.yaml:312",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
@@ -2585,7 +2575,7 @@ class PrefillGraphTargetRunner:
                     (extents.rows.proxy_tokens, config.hidden_size * config.residual_streams),
                     (extents.padded.proxy_tokens, config.hidden_size * config.residual_streams),
                 ),
-                # specs/sglang/slots.yaml:86
+                # specs/sglang/slots.yaml:90
                 Slot(
                     "pipeline_hidden_states",
                     registry.pipeline_hidden_states,
@@ -2597,70 +2587,70 @@ class PrefillGraphTargetRunner:
                     (extents.rows.proxy_tokens, config.hidden_size),
                     (extents.padded.proxy_tokens, config.hidden_size),
                 ),
-                # specs/sglang/slots.yaml:89
+                # specs/sglang/slots.yaml:93
                 Slot("pipeline_residual", registry.pipeline_residual, source="pipeline_residual"),
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
-                # specs/sglang/slots.yaml:253
+                # specs/sglang/slots.yaml:257
                 Slot("static_seq_lens", registry.static_seq_lens, source="seq_lens", fill=0),
-                # specs/sglang/slots.yaml:256
+                # specs/sglang/slots.yaml:260
                 Slot(
                     "static_extend_seq_lens",
                     registry.static_extend_seq_lens,
                     source="extend_seq_lens",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:259
+                # specs/sglang/slots.yaml:263
                 Slot(
                     "static_extend_prefix_lens",
                     registry.static_extend_prefix_lens,
                     source="extend_prefix_lens",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:262
+                # specs/sglang/slots.yaml:266
                 Slot(
                     "static_extend_start_loc",
                     registry.static_extend_start_loc,
                     source="extend_start_loc",
                     fill=lambda _, extents: extents.rows.tokens,
                 ),
-                # specs/sglang/slots.yaml:265
+                # specs/sglang/slots.yaml:269
                 Slot(
                     "static_req_pool_indices",
                     registry.static_req_pool_indices,
                     source="req_pool_indices",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:268
+                # specs/sglang/slots.yaml:272
                 Slot(
                     "static_orig_seq_lens",
                     registry.static_orig_seq_lens,
                     source="orig_seq_lens",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:272
+                # specs/sglang/slots.yaml:276
                 Slot(
                     "static_seq_lens_cpu",
                     registry.static_seq_lens_cpu,
                     source="seq_lens_cpu",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:301
+                # specs/sglang/slots.yaml:305
                 Slot(
                     "static_mamba_track_indices",
                     registry.static_mamba_track_indices,
                     source="mamba_track_indices",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:305
+                # specs/sglang/slots.yaml:309
                 Slot(
                     "static_mamba_track_mask",
                     registry.static_mamba_track_mask,
                     source="mamba_track_mask",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:308
+                # specs/sglang/slots.yaml:312
                 Slot(
                     "static_mamba_track_seqlens",
                     registry.static_mamba_track_seqlens,
@@ -2672,13 +2662,13 @@ class PrefillGraphTargetRunner:
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
                 ),
-                # specs/sglang/slots.yaml:275
+                # specs/sglang/slots.yaml:279
                 Slot("prefix_starts", registry.prefix_starts),
-                # specs/sglang/slots.yaml:278
+                # specs/sglang/slots.yaml:282
                 Slot("prefix_seq_lens", registry.prefix_seq_lens),
-                # specs/sglang/slots.yaml:287
+                # specs/sglang/slots.yaml:291
                 Slot("prefix_starts_cpu", registry.prefix_starts_cpu),
-                # specs/sglang/slots.yaml:290
+                # specs/sglang/slots.yaml:294
                 Slot("prefix_seq_lens_cpu", registry.prefix_seq_lens_cpu),
             ),
             SlotGroup(
@@ -2686,7 +2676,7 @@ class PrefillGraphTargetRunner:
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req) + 1),
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req) + 1),
                 ),
-                # specs/sglang/slots.yaml:281
+                # specs/sglang/slots.yaml:285
                 Slot("prefix_cu_seq_lens", registry.prefix_cu_seq_lens),
             ),
             SlotGroup(
@@ -2700,7 +2690,7 @@ class PrefillGraphTargetRunner:
                         present(config.full_prefill_max_req) * present(config.prefix_chunk_length),
                     ),
                 ),
-                # specs/sglang/slots.yaml:284
+                # specs/sglang/slots.yaml:288
                 Slot("prefix_kv_indices", registry.prefix_kv_indices),
             ),
             SlotGroup(
@@ -2708,12 +2698,12 @@ class PrefillGraphTargetRunner:
                     (extents.rows.tokens, config.hidden_size),
                     (extents.padded.tokens, config.hidden_size),
                 ),
-                # specs/sglang/slots.yaml:293
+                # specs/sglang/slots.yaml:297
                 Slot("static_input_embeds", registry.static_input_embeds),
             ),
             SlotGroup(
                 lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
-                # specs/sglang/slots.yaml:297
+                # specs/sglang/slots.yaml:301
                 Slot(
                     "static_mrope_positions",
                     registry.static_mrope_positions,
@@ -2723,7 +2713,7 @@ class PrefillGraphTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:316
+                # specs/sglang/slots.yaml:320
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -2784,7 +2774,7 @@ class PrefillGraphTargetRunner:
                 live.seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:253",
+                place="specs/sglang/slots.yaml:257",
             )
         if registry.static_extend_seq_lens is not None and live.extend_seq_lens is not None:
             check_values(
@@ -2793,7 +2783,7 @@ class PrefillGraphTargetRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:256",
+                place="specs/sglang/slots.yaml:260",
             )
         if registry.static_extend_prefix_lens is not None and live.extend_prefix_lens is not None:
             check_values(
@@ -2802,7 +2792,7 @@ class PrefillGraphTargetRunner:
                 live.extend_prefix_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:259",
+                place="specs/sglang/slots.yaml:263",
             )
         if registry.static_extend_start_loc is not None and live.extend_start_loc is not None:
             check_values(
@@ -2811,7 +2801,7 @@ class PrefillGraphTargetRunner:
                 live.extend_start_loc,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:262",
+                place="specs/sglang/slots.yaml:266",
             )
         if registry.static_req_pool_indices is not None and live.req_pool_indices is not None:
             check_values(
@@ -2820,7 +2810,7 @@ class PrefillGraphTargetRunner:
                 live.req_pool_indices,
                 0,
                 config.request_pool_size,
-                place="specs/sglang/slots.yaml:265",
+                place="specs/sglang/slots.yaml:269",
             )
         if registry.static_orig_seq_lens is not None and live.orig_seq_lens is not None:
             check_values(
@@ -2829,7 +2819,7 @@ class PrefillGraphTargetRunner:
                 live.orig_seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:268",
+                place="specs/sglang/slots.yaml:272",
             )
         if registry.static_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_values(
@@ -2838,7 +2828,7 @@ class PrefillGraphTargetRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:272",
+                place="specs/sglang/slots.yaml:276",
             )
         if registry.static_mrope_positions is not None and live.mrope_positions is not None:
             check_values(
@@ -2847,7 +2837,7 @@ class PrefillGraphTargetRunner:
                 live.mrope_positions,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:297",
+                place="specs/sglang/slots.yaml:301",
             )
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -2856,7 +2846,7 @@ class PrefillGraphTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:301",
+                place="specs/sglang/slots.yaml:305",
             )
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_values(
@@ -2865,7 +2855,7 @@ class PrefillGraphTargetRunner:
                 live.mamba_track_seqlens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:308",
+                place="specs/sglang/slots.yaml:312",
             )
 
     def _poison_idle_beside_extend(self, live: LiveBatch) -> None:
@@ -2915,70 +2905,70 @@ class PrefillGraphTargetRunner:
             )
         if batch.static_seq_lens is not None:
             require_unpoisoned(
-                mode, "static_seq_lens", batch.static_seq_lens, place="specs/sglang/slots.yaml:253"
+                mode, "static_seq_lens", batch.static_seq_lens, place="specs/sglang/slots.yaml:257"
             )
         if batch.static_extend_seq_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_seq_lens",
                 batch.static_extend_seq_lens,
-                place="specs/sglang/slots.yaml:256",
+                place="specs/sglang/slots.yaml:260",
             )
         if batch.static_extend_prefix_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_prefix_lens",
                 batch.static_extend_prefix_lens,
-                place="specs/sglang/slots.yaml:259",
+                place="specs/sglang/slots.yaml:263",
             )
         if batch.static_extend_start_loc is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_start_loc",
                 batch.static_extend_start_loc,
-                place="specs/sglang/slots.yaml:262",
+                place="specs/sglang/slots.yaml:266",
             )
         if batch.static_req_pool_indices is not None:
             require_unpoisoned(
                 mode,
                 "static_req_pool_indices",
                 batch.static_req_pool_indices,
-                place="specs/sglang/slots.yaml:265",
+                place="specs/sglang/slots.yaml:269",
             )
         if batch.static_orig_seq_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_orig_seq_lens",
                 batch.static_orig_seq_lens,
-                place="specs/sglang/slots.yaml:268",
+                place="specs/sglang/slots.yaml:272",
             )
         if batch.static_seq_lens_cpu is not None:
             require_unpoisoned(
                 mode,
                 "static_seq_lens_cpu",
                 batch.static_seq_lens_cpu,
-                place="specs/sglang/slots.yaml:272",
+                place="specs/sglang/slots.yaml:276",
             )
         if batch.static_mrope_positions is not None:
             require_unpoisoned(
                 mode,
                 "static_mrope_positions",
                 batch.static_mrope_positions,
-                place="specs/sglang/slots.yaml:297",
+                place="specs/sglang/slots.yaml:301",
             )
         if batch.static_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_indices",
                 batch.static_mamba_track_indices,
-                place="specs/sglang/slots.yaml:301",
+                place="specs/sglang/slots.yaml:305",
             )
         if batch.static_mamba_track_mask is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_mask",
                 batch.static_mamba_track_mask,
-                place="specs/sglang/slots.yaml:305",
+                place="specs/sglang/slots.yaml:309",
             )
 
     def _execute_capturing(

@@ -37,7 +37,7 @@ from .capacities import (
 )
 from .config import AttentionBackend, Config, SpeculativeAlgorithm
 
-require_generated_code_version(7, __name__)
+require_generated_code_version(8, __name__)
 
 
 # specs/sglang/runners/decode_graph.yaml:1
@@ -114,71 +114,71 @@ class DecodeGraphTargetRegistry:
     # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:36
+    # specs/sglang/slots.yaml:40
     encoder_lens: Tensor | None
     """[requests]: positions of the encoder for each request."""
-    # specs/sglang/slots.yaml:40
+    # specs/sglang/slots.yaml:44
     mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:43
+    # specs/sglang/slots.yaml:47
     mamba_track_mask: Tensor | None
     """[requests]: whether the state is kept in this round."""
-    # specs/sglang/slots.yaml:46
+    # specs/sglang/slots.yaml:50
     ngram_column_starts: Tensor | None
     """[requests]: where the tokens of a request begin."""
-    # specs/sglang/slots.yaml:49
+    # specs/sglang/slots.yaml:53
     ngram_req_lens: Tensor | None
     """[requests]: tokens of a request to look up."""
-    # specs/sglang/slots.yaml:52
+    # specs/sglang/slots.yaml:56
     ngram_out_column_starts: Tensor | None
     """[requests]: where the tokens that are written begin."""
-    # specs/sglang/slots.yaml:55
+    # specs/sglang/slots.yaml:59
     ngram_out_req_lens: Tensor | None
     """[requests]: tokens of a request to write."""
-    # specs/sglang/slots.yaml:58
+    # specs/sglang/slots.yaml:62
     ngram_skip_update: Tensor | None
     """[requests]: whether the table is left as it is."""
-    # specs/sglang/slots.yaml:61
+    # specs/sglang/slots.yaml:65
     canary_request_ids: Tensor | None
     """[requests]: whose key-value slots are checked."""
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:68
     canary_bootstrap_rooms: Tensor | None
     """[requests]: where they came from, -1 for here."""
-    # specs/sglang/slots.yaml:67
+    # specs/sglang/slots.yaml:71
     dllm_input_state: Tensor | None
     """[tokens, hidden_size]: the states that inputs are prepared from."""
-    # specs/sglang/slots.yaml:70
+    # specs/sglang/slots.yaml:74
     aux_hidden_states: Tensor | None
     """[tokens, draft_input_size]: what the draft model takes from the target."""
-    # specs/sglang/slots.yaml:74
+    # specs/sglang/slots.yaml:78
     global_num_tokens: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
-    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:81
     global_num_tokens_for_logprob: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
-    # specs/sglang/slots.yaml:80
+    # specs/sglang/slots.yaml:84
     custom_mask: Tensor
     """[(requests * sequence_fill + tokens) * target_width]: which keys each token sees while a
     graph is captured.
     """
-    # specs/sglang/slots.yaml:83
+    # specs/sglang/slots.yaml:87
     graph_logits: Tensor | None
     """[tokens, vocab_size]: logits of every row of a graph."""
-    # specs/sglang/slots.yaml:86
+    # specs/sglang/slots.yaml:90
     pipeline_hidden_states: Tensor | None
     """[proxy_tokens, hidden_size * residual_streams]: what the previous pipeline rank computed."""
-    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:93
     pipeline_residual: Tensor | None
     """[proxy_tokens, hidden_size]: its residual stream."""
-    # specs/sglang/slots.yaml:316
+    # specs/sglang/slots.yaml:320
     num_token_non_padded: Tensor | None
     """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
     rest.
     """
-    # specs/sglang/slots.yaml:326
+    # specs/sglang/slots.yaml:330
     first_num_token_non_padded: Tensor | None
     """[1]: the same of the first of two batches that overlap."""
-    # specs/sglang/slots.yaml:329
+    # specs/sglang/slots.yaml:333
     second_num_token_non_padded: Tensor | None
     """[1]: and of the second."""
     # specs/sglang/backends/dsa.yaml:15
@@ -1167,48 +1167,48 @@ class DflashGraphDraftRegistry:
     # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:61
+    # specs/sglang/slots.yaml:65
     canary_request_ids: Tensor | None
     """[requests]: whose key-value slots are checked."""
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:68
     canary_bootstrap_rooms: Tensor | None
     """[requests]: where they came from, -1 for here."""
-    # specs/sglang/slots.yaml:74
+    # specs/sglang/slots.yaml:78
     global_num_tokens: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
-    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:81
     global_num_tokens_for_logprob: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
-    # specs/sglang/slots.yaml:80
+    # specs/sglang/slots.yaml:84
     custom_mask: Tensor
     """[(requests * sequence_fill + tokens) * target_width]: which keys each token sees while a
     graph is captured.
     """
-    # specs/sglang/slots.yaml:191
+    # specs/sglang/slots.yaml:195
     block_input_embeds: Tensor | None
     """[tokens, draft_hidden_size]: embeddings of the block."""
-    # specs/sglang/slots.yaml:194
+    # specs/sglang/slots.yaml:198
     block_proposals: Tensor | None
     """[requests * proposed_tokens]: the proposed tokens of every block."""
-    # specs/sglang/slots.yaml:197
+    # specs/sglang/slots.yaml:201
     block_local_max: Tensor | None
     """[requests * proposed_tokens]: the best score among the tokens of this rank."""
-    # specs/sglang/slots.yaml:200
+    # specs/sglang/slots.yaml:204
     block_local_ids: Tensor | None
     """[requests * proposed_tokens]: and the token that has it."""
-    # specs/sglang/slots.yaml:203
+    # specs/sglang/slots.yaml:207
     block_gathered_max: Tensor | None
     """[tp_size, requests * proposed_tokens]: the best scores of all ranks."""
-    # specs/sglang/slots.yaml:206
+    # specs/sglang/slots.yaml:210
     block_gathered_ids: Tensor | None
     """[tp_size, requests * proposed_tokens]: and their tokens."""
-    # specs/sglang/slots.yaml:209
+    # specs/sglang/slots.yaml:213
     block_best_rank: Tensor | None
     """[1, requests * proposed_tokens]: which rank has the best of all."""
-    # specs/sglang/slots.yaml:212
+    # specs/sglang/slots.yaml:216
     block_selected_ids: Tensor | None
     """[1, requests * proposed_tokens]: its token."""
-    # specs/sglang/slots.yaml:316
+    # specs/sglang/slots.yaml:320
     num_token_non_padded: Tensor | None
     """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
     rest.
@@ -1893,22 +1893,22 @@ class DflashWorkerDraftRegistry:
     """The field of a live batch that each slot is loaded from, for those that are."""
 
     regions: Regions
-    # specs/sglang/slots.yaml:215
+    # specs/sglang/slots.yaml:219
     laid_out_ids: Tensor | None
     """[tokens]: the last token of each request, and masks."""
-    # specs/sglang/slots.yaml:218
+    # specs/sglang/slots.yaml:222
     laid_out_positions: Tensor | None
     """[tokens]: their rotary positions."""
-    # specs/sglang/slots.yaml:221
+    # specs/sglang/slots.yaml:225
     laid_out_tokens: Tensor | None
     """[tokens]: the last token of each request, and the drafts."""
-    # specs/sglang/slots.yaml:224
+    # specs/sglang/slots.yaml:228
     laid_out_cache_loc: Tensor | None
     """[tokens]: key-value slots of the block."""
-    # specs/sglang/slots.yaml:228
+    # specs/sglang/slots.yaml:232
     laid_out_end: Tensor | None
     """[requests]: where the block of each request ends."""
-    # specs/sglang/slots.yaml:231
+    # specs/sglang/slots.yaml:235
     laid_out_seq_lens_cpu: Tensor | None
     """[requests]: tokens of each sequence."""
 
@@ -2085,34 +2085,34 @@ class DraftExtendGraphDraftRegistry:
     # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:74
+    # specs/sglang/slots.yaml:78
     global_num_tokens: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
-    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:81
     global_num_tokens_for_logprob: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
-    # specs/sglang/slots.yaml:125
+    # specs/sglang/slots.yaml:129
     target_hidden_states: Tensor | None
     """[tokens, draft_input_size]: hidden states of the target."""
-    # specs/sglang/slots.yaml:128
+    # specs/sglang/slots.yaml:132
     verify_extend_seq_lens: Tensor | None
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:131
+    # specs/sglang/slots.yaml:135
     num_correct_drafts: Tensor | None
     """[requests]: drafts that the target agreed with."""
-    # specs/sglang/slots.yaml:134
+    # specs/sglang/slots.yaml:138
     num_accept_tokens: Tensor | None
     """[requests]: these and one token more, -1 in a row without a request."""
-    # specs/sglang/slots.yaml:137
+    # specs/sglang/slots.yaml:141
     select_index: Tensor | None
     """[requests]: the row of each request that has logits."""
-    # specs/sglang/slots.yaml:140
+    # specs/sglang/slots.yaml:144
     draft_mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:144
+    # specs/sglang/slots.yaml:148
     draft_extend_seed_topk: Tensor | None
     """[tokens, draft_index_topk]: the same for the next draft."""
-    # specs/sglang/slots.yaml:148
+    # specs/sglang/slots.yaml:152
     draft_logits: Tensor | None
     """[requests, draft_vocab_size]: logits of one row for each request."""
     # specs/sglang/backends/dsa.yaml:15
@@ -2860,46 +2860,46 @@ class DraftGraphDraftRegistry:
     # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:61
+    # specs/sglang/slots.yaml:65
     canary_request_ids: Tensor | None
     """[requests]: whose key-value slots are checked."""
-    # specs/sglang/slots.yaml:64
+    # specs/sglang/slots.yaml:68
     canary_bootstrap_rooms: Tensor | None
     """[requests]: where they came from, -1 for here."""
-    # specs/sglang/slots.yaml:74
+    # specs/sglang/slots.yaml:78
     global_num_tokens: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
-    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:81
     global_num_tokens_for_logprob: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
-    # specs/sglang/slots.yaml:92
+    # specs/sglang/slots.yaml:96
     draft_cache_loc: Tensor | None
     """[tokens * speculative_num_steps]: key-value slots of all draft steps."""
-    # specs/sglang/slots.yaml:97
+    # specs/sglang/slots.yaml:101
     draft_seq_lens_of_one: Tensor | None
     """[requests]: a draft step extends each request by one token."""
-    # specs/sglang/slots.yaml:100
+    # specs/sglang/slots.yaml:104
     draft_topk_p: Tensor | None
     """[requests, speculative_eagle_topk]: probabilities of the first branches."""
-    # specs/sglang/slots.yaml:103
+    # specs/sglang/slots.yaml:107
     draft_topk_index: Tensor | None
     """[requests, speculative_eagle_topk]: their tokens."""
-    # specs/sglang/slots.yaml:106
+    # specs/sglang/slots.yaml:110
     draft_hidden_states: Tensor | None
     """[requests, draft_hidden_size]: hidden states that the first step begins from."""
-    # specs/sglang/slots.yaml:109
+    # specs/sglang/slots.yaml:113
     draft_temperatures: Tensor | None
     """[requests, 1]: how evenly a draft is sampled."""
-    # specs/sglang/slots.yaml:112
+    # specs/sglang/slots.yaml:116
     draft_top_ks: Tensor | None
     """[requests]: of how many tokens a draft is sampled."""
-    # specs/sglang/slots.yaml:115
+    # specs/sglang/slots.yaml:119
     draft_probs: Tensor | None
     """[requests, draft_vocab_size]: what drafts were sampled from."""
-    # specs/sglang/slots.yaml:118
+    # specs/sglang/slots.yaml:122
     draft_sampling_seed: Tensor | None
     """[requests]: what the tokens of a draft are drawn with."""
-    # specs/sglang/slots.yaml:121
+    # specs/sglang/slots.yaml:125
     draft_seed_topk: Tensor | None
     """[requests, draft_index_topk]: places that sparse attention of the first step looks at."""
     # specs/sglang/backends/flashinfer.yaml:81
@@ -3539,31 +3539,31 @@ class EagerTargetRegistry:
     # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:27
-    extend_seq_lens: Tensor
+    # specs/sglang/slots.yaml:28
+    extend_seq_lens: Tensor | None
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:30
-    extend_prefix_lens: Tensor
+    # specs/sglang/slots.yaml:32
+    extend_prefix_lens: Tensor | None
     """[requests]: tokens already in the pool."""
-    # specs/sglang/slots.yaml:33
-    extend_start_loc: Tensor
-    """[requests]: first token of each request."""
     # specs/sglang/slots.yaml:36
+    extend_start_loc: Tensor | None
+    """[requests]: first token of each request."""
+    # specs/sglang/slots.yaml:40
     encoder_lens: Tensor | None
     """[requests]: positions of the encoder for each request."""
-    # specs/sglang/slots.yaml:40
+    # specs/sglang/slots.yaml:44
     mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:43
+    # specs/sglang/slots.yaml:47
     mamba_track_mask: Tensor | None
     """[requests]: whether the state is kept in this round."""
-    # specs/sglang/slots.yaml:46
+    # specs/sglang/slots.yaml:50
     ngram_column_starts: Tensor | None
     """[requests]: where the tokens of a request begin."""
-    # specs/sglang/slots.yaml:49
+    # specs/sglang/slots.yaml:53
     ngram_req_lens: Tensor | None
     """[requests]: tokens of a request to look up."""
-    # specs/sglang/slots.yaml:316
+    # specs/sglang/slots.yaml:320
     num_token_non_padded: Tensor | None
     """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
     rest.
@@ -3628,9 +3628,6 @@ class EagerTargetRegistry:
             SlotShape("mrope_positions", (3, capacities.tokens), torch.int64),
             SlotShape("req_pool_indices", (capacities.requests,), torch.int64),
             SlotShape("seq_lens", (capacities.requests,), torch.int64),
-            SlotShape("extend_seq_lens", (capacities.extend_seq_lens_0,), torch.int32),
-            SlotShape("extend_prefix_lens", (capacities.extend_seq_lens_0,), torch.int32),
-            SlotShape("extend_start_loc", (capacities.extend_seq_lens_0,), torch.int32),
         ]
         if config.has_flashinfer:
             compute_slots.append(
@@ -3655,6 +3652,18 @@ class EagerTargetRegistry:
                     (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
                     torch.uint8,
                 )
+            )
+        if config.require_mlp_sync:
+            compute_slots.append(
+                SlotShape("extend_seq_lens", (capacities.extend_seq_lens_0,), torch.int32)
+            )
+        if config.require_mlp_sync:
+            compute_slots.append(
+                SlotShape("extend_prefix_lens", (capacities.extend_seq_lens_0,), torch.int32)
+            )
+        if config.require_mlp_sync:
+            compute_slots.append(
+                SlotShape("extend_start_loc", (capacities.extend_seq_lens_0,), torch.int32)
             )
         if config.is_encoder_decoder:
             compute_slots.append(
@@ -3775,9 +3784,11 @@ class EagerTargetRegistry:
             mrope_positions=compute.slot("mrope_positions"),
             req_pool_indices=compute.slot("req_pool_indices"),
             seq_lens=compute.slot("seq_lens"),
-            extend_seq_lens=compute.slot("extend_seq_lens"),
-            extend_prefix_lens=compute.slot("extend_prefix_lens"),
-            extend_start_loc=compute.slot("extend_start_loc"),
+            extend_seq_lens=compute.slot("extend_seq_lens") if config.require_mlp_sync else None,
+            extend_prefix_lens=compute.slot("extend_prefix_lens")
+            if config.require_mlp_sync
+            else None,
+            extend_start_loc=compute.slot("extend_start_loc") if config.require_mlp_sync else None,
             encoder_lens=compute.slot("encoder_lens") if config.is_encoder_decoder else None,
             mamba_track_indices=compute.slot("mamba_track_indices")
             if config.tracks_mamba
@@ -3928,31 +3939,31 @@ class EagerDraftRegistry:
     # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:27
-    extend_seq_lens: Tensor
+    # specs/sglang/slots.yaml:28
+    extend_seq_lens: Tensor | None
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:30
-    extend_prefix_lens: Tensor
+    # specs/sglang/slots.yaml:32
+    extend_prefix_lens: Tensor | None
     """[requests]: tokens already in the pool."""
-    # specs/sglang/slots.yaml:33
-    extend_start_loc: Tensor
-    """[requests]: first token of each request."""
     # specs/sglang/slots.yaml:36
+    extend_start_loc: Tensor | None
+    """[requests]: first token of each request."""
+    # specs/sglang/slots.yaml:40
     encoder_lens: Tensor | None
     """[requests]: positions of the encoder for each request."""
-    # specs/sglang/slots.yaml:40
+    # specs/sglang/slots.yaml:44
     mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:43
+    # specs/sglang/slots.yaml:47
     mamba_track_mask: Tensor | None
     """[requests]: whether the state is kept in this round."""
-    # specs/sglang/slots.yaml:46
+    # specs/sglang/slots.yaml:50
     ngram_column_starts: Tensor | None
     """[requests]: where the tokens of a request begin."""
-    # specs/sglang/slots.yaml:49
+    # specs/sglang/slots.yaml:53
     ngram_req_lens: Tensor | None
     """[requests]: tokens of a request to look up."""
-    # specs/sglang/slots.yaml:316
+    # specs/sglang/slots.yaml:320
     num_token_non_padded: Tensor | None
     """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
     rest.
@@ -4008,9 +4019,6 @@ class EagerDraftRegistry:
             SlotShape("mrope_positions", (3, capacities.tokens), torch.int64),
             SlotShape("req_pool_indices", (capacities.requests,), torch.int64),
             SlotShape("seq_lens", (capacities.requests,), torch.int64),
-            SlotShape("extend_seq_lens", (capacities.extend_seq_lens_0,), torch.int32),
-            SlotShape("extend_prefix_lens", (capacities.extend_seq_lens_0,), torch.int32),
-            SlotShape("extend_start_loc", (capacities.extend_seq_lens_0,), torch.int32),
         ]
         if config.has_flashinfer:
             compute_slots.append(
@@ -4035,6 +4043,18 @@ class EagerDraftRegistry:
                     (2 * config.multiprocessors * 64 * (2 * present(config.mla_output_size) + 4),),
                     torch.uint8,
                 )
+            )
+        if config.require_mlp_sync:
+            compute_slots.append(
+                SlotShape("extend_seq_lens", (capacities.extend_seq_lens_0,), torch.int32)
+            )
+        if config.require_mlp_sync:
+            compute_slots.append(
+                SlotShape("extend_prefix_lens", (capacities.extend_seq_lens_0,), torch.int32)
+            )
+        if config.require_mlp_sync:
+            compute_slots.append(
+                SlotShape("extend_start_loc", (capacities.extend_seq_lens_0,), torch.int32)
             )
         if config.is_encoder_decoder:
             compute_slots.append(
@@ -4143,9 +4163,11 @@ class EagerDraftRegistry:
             mrope_positions=compute.slot("mrope_positions"),
             req_pool_indices=compute.slot("req_pool_indices"),
             seq_lens=compute.slot("seq_lens"),
-            extend_seq_lens=compute.slot("extend_seq_lens"),
-            extend_prefix_lens=compute.slot("extend_prefix_lens"),
-            extend_start_loc=compute.slot("extend_start_loc"),
+            extend_seq_lens=compute.slot("extend_seq_lens") if config.require_mlp_sync else None,
+            extend_prefix_lens=compute.slot("extend_prefix_lens")
+            if config.require_mlp_sync
+            else None,
+            extend_start_loc=compute.slot("extend_start_loc") if config.require_mlp_sync else None,
             encoder_lens=compute.slot("encoder_lens") if config.is_encoder_decoder else None,
             mamba_track_indices=compute.slot("mamba_track_indices")
             if config.tracks_mamba
@@ -4260,26 +4282,26 @@ class FrozenKvGraphDraftRegistry:
     # specs/sglang/slots.yaml:24
     seq_lens_cpu: Tensor
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:74
+    # specs/sglang/slots.yaml:78
     global_num_tokens: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
-    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:81
     global_num_tokens_for_logprob: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
-    # specs/sglang/slots.yaml:151
+    # specs/sglang/slots.yaml:155
     frozen_hidden_states: Tensor | None
     """[requests // speculative_eagle_topk, draft_input_size]: hidden states that the first step
     begins from.
     """
-    # specs/sglang/slots.yaml:155
+    # specs/sglang/slots.yaml:159
     frozen_bonus_tokens: Tensor | None
     """[requests // speculative_eagle_topk]: the token that each draft follows."""
-    # specs/sglang/slots.yaml:158
+    # specs/sglang/slots.yaml:162
     frozen_topk_p: Tensor | None
     """[requests // speculative_eagle_topk, speculative_eagle_topk]: probabilities of the
     branches of a step.
     """
-    # specs/sglang/slots.yaml:162
+    # specs/sglang/slots.yaml:166
     frozen_topk_index: Tensor | None
     """[requests // speculative_eagle_topk, speculative_eagle_topk]: their tokens."""
     # specs/sglang/backends/triton.yaml:11
@@ -4539,51 +4561,51 @@ class MultiLayerGraphDraftRegistry:
     # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor
     """[requests]: rows of the request table; row 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:74
+    # specs/sglang/slots.yaml:78
     global_num_tokens: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
-    # specs/sglang/slots.yaml:77
+    # specs/sglang/slots.yaml:81
     global_num_tokens_for_logprob: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
-    # specs/sglang/slots.yaml:125
+    # specs/sglang/slots.yaml:129
     target_hidden_states: Tensor | None
     """[tokens, draft_input_size]: hidden states of the target."""
-    # specs/sglang/slots.yaml:128
+    # specs/sglang/slots.yaml:132
     verify_extend_seq_lens: Tensor | None
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:131
+    # specs/sglang/slots.yaml:135
     num_correct_drafts: Tensor | None
     """[requests]: drafts that the target agreed with."""
-    # specs/sglang/slots.yaml:134
+    # specs/sglang/slots.yaml:138
     num_accept_tokens: Tensor | None
     """[requests]: these and one token more, -1 in a row without a request."""
-    # specs/sglang/slots.yaml:137
+    # specs/sglang/slots.yaml:141
     select_index: Tensor | None
     """[requests]: the row of each request that has logits."""
-    # specs/sglang/slots.yaml:140
+    # specs/sglang/slots.yaml:144
     draft_mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:166
+    # specs/sglang/slots.yaml:170
     layer_seq_lens: Tensor | None
     """[requests]: tokens of each sequence."""
-    # specs/sglang/slots.yaml:169
+    # specs/sglang/slots.yaml:173
     layer_seq_lens_cpu: Tensor | None
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:172
+    # specs/sglang/slots.yaml:176
     layer_extend_start_loc: Tensor | None
     """[requests]: first token of each request."""
-    # specs/sglang/slots.yaml:175
+    # specs/sglang/slots.yaml:179
     layer_logits: Tensor | None
     """[tokens if require_gathered_buffer else requests, draft_vocab_size]: logits of one row for
     each request, or of all rows where ranks gather them.
     """
-    # specs/sglang/slots.yaml:179
+    # specs/sglang/slots.yaml:183
     layer_temperatures: Tensor | None
     """[requests, 1]: how evenly a draft is sampled."""
-    # specs/sglang/slots.yaml:183
+    # specs/sglang/slots.yaml:187
     layer_sampling_seed: Tensor | None
     """[requests]: what the tokens of a draft are drawn with."""
-    # specs/sglang/slots.yaml:187
+    # specs/sglang/slots.yaml:191
     layer_draft_probs: Tensor | None
     """[requests, speculative_num_steps, draft_vocab_size]: what the drafts of each layer were
     sampled from.
@@ -4918,22 +4940,22 @@ class NgramWorkerTargetRegistry:
     """The field of a live batch that each slot is loaded from, for those that are."""
 
     regions: Regions
-    # specs/sglang/slots.yaml:235
+    # specs/sglang/slots.yaml:239
     ngram_draft_tokens: Tensor | None
     """[tokens]: tokens of the tree that was looked up."""
-    # specs/sglang/slots.yaml:238
+    # specs/sglang/slots.yaml:242
     tree_mask: Tensor | None
     """[tokens * speculative_num_draft_tokens]: which tokens of its tree each token follows."""
-    # specs/sglang/slots.yaml:241
+    # specs/sglang/slots.yaml:245
     ngram_positions: Tensor | None
     """[tokens]: rotary positions of the tree."""
-    # specs/sglang/slots.yaml:244
+    # specs/sglang/slots.yaml:248
     retrieve_indexes: Tensor | None
     """[requests, speculative_num_draft_tokens]: where each token stands in the batch."""
-    # specs/sglang/slots.yaml:247
+    # specs/sglang/slots.yaml:251
     retrieve_next_token: Tensor | None
     """[requests, speculative_num_draft_tokens]: the first token that follows each, -1 for none."""
-    # specs/sglang/slots.yaml:250
+    # specs/sglang/slots.yaml:254
     retrieve_next_sibling: Tensor | None
     """[requests, speculative_num_draft_tokens]: the next token beside each, -1 for none."""
 
@@ -5110,67 +5132,67 @@ class PrefillGraphTargetRegistry:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
     """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:86
+    # specs/sglang/slots.yaml:90
     pipeline_hidden_states: Tensor | None
     """[proxy_tokens, hidden_size * residual_streams]: what the previous pipeline rank computed."""
-    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:93
     pipeline_residual: Tensor | None
     """[proxy_tokens, hidden_size]: its residual stream."""
-    # specs/sglang/slots.yaml:253
+    # specs/sglang/slots.yaml:257
     static_seq_lens: Tensor | None
     """[requests]: tokens of each sequence."""
-    # specs/sglang/slots.yaml:256
+    # specs/sglang/slots.yaml:260
     static_extend_seq_lens: Tensor | None
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:259
+    # specs/sglang/slots.yaml:263
     static_extend_prefix_lens: Tensor | None
     """[requests]: tokens already in the pool."""
-    # specs/sglang/slots.yaml:262
+    # specs/sglang/slots.yaml:266
     static_extend_start_loc: Tensor | None
     """[requests]: first token of each request."""
-    # specs/sglang/slots.yaml:265
+    # specs/sglang/slots.yaml:269
     static_req_pool_indices: Tensor | None
     """[requests]: rows of the request table."""
-    # specs/sglang/slots.yaml:268
+    # specs/sglang/slots.yaml:272
     static_orig_seq_lens: Tensor | None
     """[requests]: tokens of each sequence before it was cut."""
-    # specs/sglang/slots.yaml:272
+    # specs/sglang/slots.yaml:276
     static_seq_lens_cpu: Tensor | None
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:275
+    # specs/sglang/slots.yaml:279
     prefix_starts: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req]: where each chunk of a prefix begins."""
-    # specs/sglang/slots.yaml:278
+    # specs/sglang/slots.yaml:282
     prefix_seq_lens: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req]: tokens of each."""
-    # specs/sglang/slots.yaml:281
+    # specs/sglang/slots.yaml:285
     prefix_cu_seq_lens: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req + 1]: where its keys begin."""
-    # specs/sglang/slots.yaml:284
+    # specs/sglang/slots.yaml:288
     prefix_kv_indices: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req * prefix_chunk_length]: slots of all of them."""
-    # specs/sglang/slots.yaml:287
+    # specs/sglang/slots.yaml:291
     prefix_starts_cpu: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req]: where each chunk of a prefix begins."""
-    # specs/sglang/slots.yaml:290
+    # specs/sglang/slots.yaml:294
     prefix_seq_lens_cpu: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req]: tokens of each."""
-    # specs/sglang/slots.yaml:293
+    # specs/sglang/slots.yaml:297
     static_input_embeds: Tensor | None
     """[tokens, hidden_size]: embeddings of what is not text."""
-    # specs/sglang/slots.yaml:297
+    # specs/sglang/slots.yaml:301
     static_mrope_positions: Tensor | None
     """[3, tokens]: three-axis rotary positions."""
-    # specs/sglang/slots.yaml:301
+    # specs/sglang/slots.yaml:305
     static_mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:305
+    # specs/sglang/slots.yaml:309
     static_mamba_track_mask: Tensor | None
     """[requests]: whether the state is kept in this round."""
-    # specs/sglang/slots.yaml:308
+    # specs/sglang/slots.yaml:312
     static_mamba_track_seqlens: Tensor | None
     """[requests]: after how many tokens the state is kept."""
-    # specs/sglang/slots.yaml:316
+    # specs/sglang/slots.yaml:320
     num_token_non_padded: Tensor | None
     """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
     rest.
@@ -5498,70 +5520,70 @@ class PrefillGraphDraftRegistry:
     # specs/sglang/slots.yaml:9
     out_cache_loc: Tensor
     """[tokens]: key-value slots to write; slot 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:86
+    # specs/sglang/slots.yaml:90
     pipeline_hidden_states: Tensor | None
     """[proxy_tokens, hidden_size * residual_streams]: what the previous pipeline rank computed."""
-    # specs/sglang/slots.yaml:89
+    # specs/sglang/slots.yaml:93
     pipeline_residual: Tensor | None
     """[proxy_tokens, hidden_size]: its residual stream."""
-    # specs/sglang/slots.yaml:253
+    # specs/sglang/slots.yaml:257
     static_seq_lens: Tensor | None
     """[requests]: tokens of each sequence."""
-    # specs/sglang/slots.yaml:256
+    # specs/sglang/slots.yaml:260
     static_extend_seq_lens: Tensor | None
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:259
+    # specs/sglang/slots.yaml:263
     static_extend_prefix_lens: Tensor | None
     """[requests]: tokens already in the pool."""
-    # specs/sglang/slots.yaml:262
+    # specs/sglang/slots.yaml:266
     static_extend_start_loc: Tensor | None
     """[requests]: first token of each request."""
-    # specs/sglang/slots.yaml:265
+    # specs/sglang/slots.yaml:269
     static_req_pool_indices: Tensor | None
     """[requests]: rows of the request table."""
-    # specs/sglang/slots.yaml:268
+    # specs/sglang/slots.yaml:272
     static_orig_seq_lens: Tensor | None
     """[requests]: tokens of each sequence before it was cut."""
-    # specs/sglang/slots.yaml:272
+    # specs/sglang/slots.yaml:276
     static_seq_lens_cpu: Tensor | None
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:275
+    # specs/sglang/slots.yaml:279
     prefix_starts: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req]: where each chunk of a prefix begins."""
-    # specs/sglang/slots.yaml:278
+    # specs/sglang/slots.yaml:282
     prefix_seq_lens: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req]: tokens of each."""
-    # specs/sglang/slots.yaml:281
+    # specs/sglang/slots.yaml:285
     prefix_cu_seq_lens: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req + 1]: where its keys begin."""
-    # specs/sglang/slots.yaml:284
+    # specs/sglang/slots.yaml:288
     prefix_kv_indices: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req * prefix_chunk_length]: slots of all of them."""
-    # specs/sglang/slots.yaml:287
+    # specs/sglang/slots.yaml:291
     prefix_starts_cpu: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req]: where each chunk of a prefix begins."""
-    # specs/sglang/slots.yaml:290
+    # specs/sglang/slots.yaml:294
     prefix_seq_lens_cpu: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req]: tokens of each."""
-    # specs/sglang/slots.yaml:293
+    # specs/sglang/slots.yaml:297
     static_input_embeds: Tensor | None
     """[tokens, draft_input_size]: embeddings of what is not text."""
-    # specs/sglang/slots.yaml:297
+    # specs/sglang/slots.yaml:301
     static_mrope_positions: Tensor | None
     """[3, tokens]: three-axis rotary positions."""
-    # specs/sglang/slots.yaml:301
+    # specs/sglang/slots.yaml:305
     static_mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:305
+    # specs/sglang/slots.yaml:309
     static_mamba_track_mask: Tensor | None
     """[requests]: whether the state is kept in this round."""
-    # specs/sglang/slots.yaml:308
+    # specs/sglang/slots.yaml:312
     static_mamba_track_seqlens: Tensor | None
     """[requests]: after how many tokens the state is kept."""
-    # specs/sglang/slots.yaml:312
+    # specs/sglang/slots.yaml:316
     static_draft_hidden_states: Tensor | None
     """[tokens, draft_input_size]: hidden states of the target for the draft model."""
-    # specs/sglang/slots.yaml:316
+    # specs/sglang/slots.yaml:320
     num_token_non_padded: Tensor | None
     """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
     rest.

@@ -64,7 +64,7 @@ from .ngram_worker_target import NgramWorkerTargetRunner
 from .prefill_graph_draft import PrefillGraphDraftRunner
 from .prefill_graph_target import PrefillGraphTargetRunner
 
-require_generated_code_version(7, __name__)
+require_generated_code_version(8, __name__)
 
 
 class TargetRunnersFacts(DecodeGraphTargetFacts, PrefillGraphTargetFacts, Protocol):
@@ -520,8 +520,10 @@ class TargetRunners:
                         place="specs/sglang/slots.yaml:24",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:27
-                if live.extend_seq_lens is not None or rows.requests > 0:
+                # specs/sglang/slots.yaml:28
+                if registry.extend_seq_lens is not None and (
+                    live.extend_seq_lens is not None or rows.requests > 0
+                ):
                     check_source(
                         mode,
                         "extend_seq_lens",
@@ -529,12 +531,14 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.extend_seq_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:27",
+                        place="specs/sglang/slots.yaml:28",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:30
-                if live.extend_prefix_lens is not None or rows.requests > 0:
+                # specs/sglang/slots.yaml:32
+                if registry.extend_prefix_lens is not None and (
+                    live.extend_prefix_lens is not None or rows.requests > 0
+                ):
                     check_source(
                         mode,
                         "extend_prefix_lens",
@@ -542,12 +546,12 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.extend_prefix_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:30",
+                        place="specs/sglang/slots.yaml:32",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:33
-                if live.extend_start_loc is not None:
+                # specs/sglang/slots.yaml:36
+                if registry.extend_start_loc is not None and live.extend_start_loc is not None:
                     check_source(
                         mode,
                         "extend_start_loc",
@@ -555,11 +559,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.extend_start_loc,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:33",
+                        place="specs/sglang/slots.yaml:36",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:36
+                # specs/sglang/slots.yaml:40
                 if registry.encoder_lens is not None and (
                     live.encoder_lens is not None or rows.requests > 0
                 ):
@@ -570,11 +574,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.encoder_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:36",
+                        place="specs/sglang/slots.yaml:40",
                         accepts=(torch.int32, torch.int64),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:44
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -586,10 +590,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
+                        place="specs/sglang/slots.yaml:44",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:47
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -598,10 +602,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
+                        place="specs/sglang/slots.yaml:47",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:50
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -612,11 +616,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
+                        place="specs/sglang/slots.yaml:50",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:53
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -627,7 +631,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:49",
+                        place="specs/sglang/slots.yaml:53",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -695,32 +699,35 @@ class TargetRunners:
                             config.context_length + 512,
                             place="specs/sglang/slots.yaml:24",
                         )
-                    if live.extend_seq_lens is not None:
+                    if registry.extend_seq_lens is not None and live.extend_seq_lens is not None:
                         check_values(
                             mode,
                             "extend_seq_lens",
                             live.extend_seq_lens,
                             0,
                             2147483647,
-                            place="specs/sglang/slots.yaml:27",
+                            place="specs/sglang/slots.yaml:28",
                         )
-                    if live.extend_prefix_lens is not None:
+                    if (
+                        registry.extend_prefix_lens is not None
+                        and live.extend_prefix_lens is not None
+                    ):
                         check_values(
                             mode,
                             "extend_prefix_lens",
                             live.extend_prefix_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:30",
+                            place="specs/sglang/slots.yaml:32",
                         )
-                    if live.extend_start_loc is not None:
+                    if registry.extend_start_loc is not None and live.extend_start_loc is not None:
                         check_values(
                             mode,
                             "extend_start_loc",
                             live.extend_start_loc,
                             0,
                             2147483647,
-                            place="specs/sglang/slots.yaml:33",
+                            place="specs/sglang/slots.yaml:36",
                         )
                     if registry.encoder_lens is not None and live.encoder_lens is not None:
                         check_values(
@@ -729,7 +736,7 @@ class TargetRunners:
                             live.encoder_lens,
                             0,
                             present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:36",
+                            place="specs/sglang/slots.yaml:40",
                         )
                     if (
                         registry.mamba_track_indices is not None
@@ -741,7 +748,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:40",
+                            place="specs/sglang/slots.yaml:44",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -753,7 +760,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
+                            place="specs/sglang/slots.yaml:50",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -762,7 +769,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:49",
+                            place="specs/sglang/slots.yaml:53",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -912,7 +919,7 @@ class TargetRunners:
                         place="specs/sglang/slots.yaml:24",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:36
+                # specs/sglang/slots.yaml:40
                 if registry.encoder_lens is not None and (
                     live.encoder_lens is not None or rows.requests > 0
                 ):
@@ -923,11 +930,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.encoder_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:36",
+                        place="specs/sglang/slots.yaml:40",
                         accepts=(torch.int32, torch.int64),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:44
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -939,10 +946,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
+                        place="specs/sglang/slots.yaml:44",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:47
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -951,10 +958,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
+                        place="specs/sglang/slots.yaml:47",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:50
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -965,11 +972,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
+                        place="specs/sglang/slots.yaml:50",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:53
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -980,7 +987,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:49",
+                        place="specs/sglang/slots.yaml:53",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -1055,7 +1062,7 @@ class TargetRunners:
                             live.encoder_lens,
                             0,
                             present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:36",
+                            place="specs/sglang/slots.yaml:40",
                         )
                     if (
                         registry.mamba_track_indices is not None
@@ -1067,7 +1074,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:40",
+                            place="specs/sglang/slots.yaml:44",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -1079,7 +1086,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
+                            place="specs/sglang/slots.yaml:50",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -1088,7 +1095,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:49",
+                            place="specs/sglang/slots.yaml:53",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -1338,8 +1345,10 @@ class TargetRunners:
                         place="specs/sglang/slots.yaml:24",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:27
-                if live.extend_seq_lens is not None or rows.requests > 0:
+                # specs/sglang/slots.yaml:28
+                if registry.extend_seq_lens is not None and (
+                    live.extend_seq_lens is not None or rows.requests > 0
+                ):
                     check_source(
                         mode,
                         "extend_seq_lens",
@@ -1347,12 +1356,14 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.extend_seq_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:27",
+                        place="specs/sglang/slots.yaml:28",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:30
-                if live.extend_prefix_lens is not None or rows.requests > 0:
+                # specs/sglang/slots.yaml:32
+                if registry.extend_prefix_lens is not None and (
+                    live.extend_prefix_lens is not None or rows.requests > 0
+                ):
                     check_source(
                         mode,
                         "extend_prefix_lens",
@@ -1360,12 +1371,12 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.extend_prefix_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:30",
+                        place="specs/sglang/slots.yaml:32",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:33
-                if live.extend_start_loc is not None:
+                # specs/sglang/slots.yaml:36
+                if registry.extend_start_loc is not None and live.extend_start_loc is not None:
                     check_source(
                         mode,
                         "extend_start_loc",
@@ -1373,11 +1384,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.extend_start_loc,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:33",
+                        place="specs/sglang/slots.yaml:36",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:36
+                # specs/sglang/slots.yaml:40
                 if registry.encoder_lens is not None and (
                     live.encoder_lens is not None or rows.requests > 0
                 ):
@@ -1388,11 +1399,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.encoder_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:36",
+                        place="specs/sglang/slots.yaml:40",
                         accepts=(torch.int32, torch.int64),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:44
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -1404,10 +1415,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
+                        place="specs/sglang/slots.yaml:44",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:47
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -1416,10 +1427,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
+                        place="specs/sglang/slots.yaml:47",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:50
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -1430,11 +1441,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
+                        place="specs/sglang/slots.yaml:50",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:53
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -1445,7 +1456,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:49",
+                        place="specs/sglang/slots.yaml:53",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -1513,32 +1524,35 @@ class TargetRunners:
                             config.context_length + 512,
                             place="specs/sglang/slots.yaml:24",
                         )
-                    if live.extend_seq_lens is not None:
+                    if registry.extend_seq_lens is not None and live.extend_seq_lens is not None:
                         check_values(
                             mode,
                             "extend_seq_lens",
                             live.extend_seq_lens,
                             0,
                             2147483647,
-                            place="specs/sglang/slots.yaml:27",
+                            place="specs/sglang/slots.yaml:28",
                         )
-                    if live.extend_prefix_lens is not None:
+                    if (
+                        registry.extend_prefix_lens is not None
+                        and live.extend_prefix_lens is not None
+                    ):
                         check_values(
                             mode,
                             "extend_prefix_lens",
                             live.extend_prefix_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:30",
+                            place="specs/sglang/slots.yaml:32",
                         )
-                    if live.extend_start_loc is not None:
+                    if registry.extend_start_loc is not None and live.extend_start_loc is not None:
                         check_values(
                             mode,
                             "extend_start_loc",
                             live.extend_start_loc,
                             0,
                             2147483647,
-                            place="specs/sglang/slots.yaml:33",
+                            place="specs/sglang/slots.yaml:36",
                         )
                     if registry.encoder_lens is not None and live.encoder_lens is not None:
                         check_values(
@@ -1547,7 +1561,7 @@ class TargetRunners:
                             live.encoder_lens,
                             0,
                             present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:36",
+                            place="specs/sglang/slots.yaml:40",
                         )
                     if (
                         registry.mamba_track_indices is not None
@@ -1559,7 +1573,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:40",
+                            place="specs/sglang/slots.yaml:44",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -1571,7 +1585,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
+                            place="specs/sglang/slots.yaml:50",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -1580,7 +1594,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:49",
+                            place="specs/sglang/slots.yaml:53",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -1733,7 +1747,7 @@ class TargetRunners:
                         place="specs/sglang/slots.yaml:24",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:36
+                # specs/sglang/slots.yaml:40
                 if registry.encoder_lens is not None and (
                     live.encoder_lens is not None or rows.requests > 0
                 ):
@@ -1744,11 +1758,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.encoder_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:36",
+                        place="specs/sglang/slots.yaml:40",
                         accepts=(torch.int32, torch.int64),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:44
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -1760,10 +1774,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
+                        place="specs/sglang/slots.yaml:44",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:47
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -1772,10 +1786,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
+                        place="specs/sglang/slots.yaml:47",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:50
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -1786,11 +1800,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
+                        place="specs/sglang/slots.yaml:50",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:53
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -1801,7 +1815,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:49",
+                        place="specs/sglang/slots.yaml:53",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -1876,7 +1890,7 @@ class TargetRunners:
                             live.encoder_lens,
                             0,
                             present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:36",
+                            place="specs/sglang/slots.yaml:40",
                         )
                     if (
                         registry.mamba_track_indices is not None
@@ -1888,7 +1902,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:40",
+                            place="specs/sglang/slots.yaml:44",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -1900,7 +1914,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
+                            place="specs/sglang/slots.yaml:50",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -1909,7 +1923,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:49",
+                            place="specs/sglang/slots.yaml:53",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -2240,8 +2254,10 @@ class TargetRunners:
                         place="specs/sglang/slots.yaml:24",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:27
-                if live.extend_seq_lens is not None or rows.requests > 0:
+                # specs/sglang/slots.yaml:28
+                if registry.extend_seq_lens is not None and (
+                    live.extend_seq_lens is not None or rows.requests > 0
+                ):
                     check_source(
                         mode,
                         "extend_seq_lens",
@@ -2249,12 +2265,14 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.extend_seq_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:27",
+                        place="specs/sglang/slots.yaml:28",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:30
-                if live.extend_prefix_lens is not None or rows.requests > 0:
+                # specs/sglang/slots.yaml:32
+                if registry.extend_prefix_lens is not None and (
+                    live.extend_prefix_lens is not None or rows.requests > 0
+                ):
                     check_source(
                         mode,
                         "extend_prefix_lens",
@@ -2262,12 +2280,12 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.extend_prefix_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:30",
+                        place="specs/sglang/slots.yaml:32",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:33
-                if live.extend_start_loc is not None:
+                # specs/sglang/slots.yaml:36
+                if registry.extend_start_loc is not None and live.extend_start_loc is not None:
                     check_source(
                         mode,
                         "extend_start_loc",
@@ -2275,11 +2293,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.extend_start_loc,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:33",
+                        place="specs/sglang/slots.yaml:36",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:36
+                # specs/sglang/slots.yaml:40
                 if registry.encoder_lens is not None and (
                     live.encoder_lens is not None or rows.requests > 0
                 ):
@@ -2290,11 +2308,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.encoder_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:36",
+                        place="specs/sglang/slots.yaml:40",
                         accepts=(torch.int32, torch.int64),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:44
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -2306,10 +2324,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
+                        place="specs/sglang/slots.yaml:44",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:47
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -2318,10 +2336,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
+                        place="specs/sglang/slots.yaml:47",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:50
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -2332,11 +2350,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
+                        place="specs/sglang/slots.yaml:50",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:53
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -2347,7 +2365,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:49",
+                        place="specs/sglang/slots.yaml:53",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -2415,32 +2433,35 @@ class TargetRunners:
                             config.context_length + 512,
                             place="specs/sglang/slots.yaml:24",
                         )
-                    if live.extend_seq_lens is not None:
+                    if registry.extend_seq_lens is not None and live.extend_seq_lens is not None:
                         check_values(
                             mode,
                             "extend_seq_lens",
                             live.extend_seq_lens,
                             0,
                             2147483647,
-                            place="specs/sglang/slots.yaml:27",
+                            place="specs/sglang/slots.yaml:28",
                         )
-                    if live.extend_prefix_lens is not None:
+                    if (
+                        registry.extend_prefix_lens is not None
+                        and live.extend_prefix_lens is not None
+                    ):
                         check_values(
                             mode,
                             "extend_prefix_lens",
                             live.extend_prefix_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:30",
+                            place="specs/sglang/slots.yaml:32",
                         )
-                    if live.extend_start_loc is not None:
+                    if registry.extend_start_loc is not None and live.extend_start_loc is not None:
                         check_values(
                             mode,
                             "extend_start_loc",
                             live.extend_start_loc,
                             0,
                             2147483647,
-                            place="specs/sglang/slots.yaml:33",
+                            place="specs/sglang/slots.yaml:36",
                         )
                     if registry.encoder_lens is not None and live.encoder_lens is not None:
                         check_values(
@@ -2449,7 +2470,7 @@ class TargetRunners:
                             live.encoder_lens,
                             0,
                             present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:36",
+                            place="specs/sglang/slots.yaml:40",
                         )
                     if (
                         registry.mamba_track_indices is not None
@@ -2461,7 +2482,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:40",
+                            place="specs/sglang/slots.yaml:44",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -2473,7 +2494,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
+                            place="specs/sglang/slots.yaml:50",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -2482,7 +2503,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:49",
+                            place="specs/sglang/slots.yaml:53",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -2618,7 +2639,7 @@ class TargetRunners:
                         place="specs/sglang/slots.yaml:24",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:36
+                # specs/sglang/slots.yaml:40
                 if registry.encoder_lens is not None and (
                     live.encoder_lens is not None or rows.requests > 0
                 ):
@@ -2629,11 +2650,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.encoder_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:36",
+                        place="specs/sglang/slots.yaml:40",
                         accepts=(torch.int32, torch.int64),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:44
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -2645,10 +2666,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
+                        place="specs/sglang/slots.yaml:44",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:47
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -2657,10 +2678,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
+                        place="specs/sglang/slots.yaml:47",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:50
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -2671,11 +2692,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
+                        place="specs/sglang/slots.yaml:50",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:53
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -2686,7 +2707,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:49",
+                        place="specs/sglang/slots.yaml:53",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -2761,7 +2782,7 @@ class TargetRunners:
                             live.encoder_lens,
                             0,
                             present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:36",
+                            place="specs/sglang/slots.yaml:40",
                         )
                     if (
                         registry.mamba_track_indices is not None
@@ -2773,7 +2794,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:40",
+                            place="specs/sglang/slots.yaml:44",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -2785,7 +2806,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
+                            place="specs/sglang/slots.yaml:50",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -2794,7 +2815,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:49",
+                            place="specs/sglang/slots.yaml:53",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -3010,8 +3031,10 @@ class TargetRunners:
                         place="specs/sglang/slots.yaml:24",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:27
-                if live.extend_seq_lens is not None or rows.requests > 0:
+                # specs/sglang/slots.yaml:28
+                if registry.extend_seq_lens is not None and (
+                    live.extend_seq_lens is not None or rows.requests > 0
+                ):
                     check_source(
                         mode,
                         "extend_seq_lens",
@@ -3019,12 +3042,14 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.extend_seq_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:27",
+                        place="specs/sglang/slots.yaml:28",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:30
-                if live.extend_prefix_lens is not None or rows.requests > 0:
+                # specs/sglang/slots.yaml:32
+                if registry.extend_prefix_lens is not None and (
+                    live.extend_prefix_lens is not None or rows.requests > 0
+                ):
                     check_source(
                         mode,
                         "extend_prefix_lens",
@@ -3032,12 +3057,12 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.extend_prefix_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:30",
+                        place="specs/sglang/slots.yaml:32",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:33
-                if live.extend_start_loc is not None:
+                # specs/sglang/slots.yaml:36
+                if registry.extend_start_loc is not None and live.extend_start_loc is not None:
                     check_source(
                         mode,
                         "extend_start_loc",
@@ -3045,11 +3070,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.extend_start_loc,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:33",
+                        place="specs/sglang/slots.yaml:36",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:36
+                # specs/sglang/slots.yaml:40
                 if registry.encoder_lens is not None and (
                     live.encoder_lens is not None or rows.requests > 0
                 ):
@@ -3060,11 +3085,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.encoder_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:36",
+                        place="specs/sglang/slots.yaml:40",
                         accepts=(torch.int32, torch.int64),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:44
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -3076,10 +3101,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
+                        place="specs/sglang/slots.yaml:44",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:47
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -3088,10 +3113,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
+                        place="specs/sglang/slots.yaml:47",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:50
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -3102,11 +3127,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
+                        place="specs/sglang/slots.yaml:50",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:53
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -3117,7 +3142,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:49",
+                        place="specs/sglang/slots.yaml:53",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -3185,32 +3210,35 @@ class TargetRunners:
                             config.context_length + 512,
                             place="specs/sglang/slots.yaml:24",
                         )
-                    if live.extend_seq_lens is not None:
+                    if registry.extend_seq_lens is not None and live.extend_seq_lens is not None:
                         check_values(
                             mode,
                             "extend_seq_lens",
                             live.extend_seq_lens,
                             0,
                             2147483647,
-                            place="specs/sglang/slots.yaml:27",
+                            place="specs/sglang/slots.yaml:28",
                         )
-                    if live.extend_prefix_lens is not None:
+                    if (
+                        registry.extend_prefix_lens is not None
+                        and live.extend_prefix_lens is not None
+                    ):
                         check_values(
                             mode,
                             "extend_prefix_lens",
                             live.extend_prefix_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:30",
+                            place="specs/sglang/slots.yaml:32",
                         )
-                    if live.extend_start_loc is not None:
+                    if registry.extend_start_loc is not None and live.extend_start_loc is not None:
                         check_values(
                             mode,
                             "extend_start_loc",
                             live.extend_start_loc,
                             0,
                             2147483647,
-                            place="specs/sglang/slots.yaml:33",
+                            place="specs/sglang/slots.yaml:36",
                         )
                     if registry.encoder_lens is not None and live.encoder_lens is not None:
                         check_values(
@@ -3219,7 +3247,7 @@ class TargetRunners:
                             live.encoder_lens,
                             0,
                             present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:36",
+                            place="specs/sglang/slots.yaml:40",
                         )
                     if (
                         registry.mamba_track_indices is not None
@@ -3231,7 +3259,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:40",
+                            place="specs/sglang/slots.yaml:44",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -3243,7 +3271,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
+                            place="specs/sglang/slots.yaml:50",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -3252,7 +3280,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:49",
+                            place="specs/sglang/slots.yaml:53",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -3620,8 +3648,10 @@ class TargetRunners:
                         place="specs/sglang/slots.yaml:24",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:27
-                if live.extend_seq_lens is not None or rows.requests > 0:
+                # specs/sglang/slots.yaml:28
+                if registry.extend_seq_lens is not None and (
+                    live.extend_seq_lens is not None or rows.requests > 0
+                ):
                     check_source(
                         mode,
                         "extend_seq_lens",
@@ -3629,12 +3659,14 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.extend_seq_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:27",
+                        place="specs/sglang/slots.yaml:28",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:30
-                if live.extend_prefix_lens is not None or rows.requests > 0:
+                # specs/sglang/slots.yaml:32
+                if registry.extend_prefix_lens is not None and (
+                    live.extend_prefix_lens is not None or rows.requests > 0
+                ):
                     check_source(
                         mode,
                         "extend_prefix_lens",
@@ -3642,12 +3674,12 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.extend_prefix_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:30",
+                        place="specs/sglang/slots.yaml:32",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:33
-                if live.extend_start_loc is not None:
+                # specs/sglang/slots.yaml:36
+                if registry.extend_start_loc is not None and live.extend_start_loc is not None:
                     check_source(
                         mode,
                         "extend_start_loc",
@@ -3655,11 +3687,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.extend_start_loc,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:33",
+                        place="specs/sglang/slots.yaml:36",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:36
+                # specs/sglang/slots.yaml:40
                 if registry.encoder_lens is not None and (
                     live.encoder_lens is not None or rows.requests > 0
                 ):
@@ -3670,11 +3702,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.encoder_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:36",
+                        place="specs/sglang/slots.yaml:40",
                         accepts=(torch.int32, torch.int64),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:44
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -3686,10 +3718,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
+                        place="specs/sglang/slots.yaml:44",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:47
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -3698,10 +3730,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
+                        place="specs/sglang/slots.yaml:47",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:50
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -3712,11 +3744,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
+                        place="specs/sglang/slots.yaml:50",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:53
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -3727,7 +3759,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:49",
+                        place="specs/sglang/slots.yaml:53",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -3795,32 +3827,35 @@ class TargetRunners:
                             config.context_length + 512,
                             place="specs/sglang/slots.yaml:24",
                         )
-                    if live.extend_seq_lens is not None:
+                    if registry.extend_seq_lens is not None and live.extend_seq_lens is not None:
                         check_values(
                             mode,
                             "extend_seq_lens",
                             live.extend_seq_lens,
                             0,
                             2147483647,
-                            place="specs/sglang/slots.yaml:27",
+                            place="specs/sglang/slots.yaml:28",
                         )
-                    if live.extend_prefix_lens is not None:
+                    if (
+                        registry.extend_prefix_lens is not None
+                        and live.extend_prefix_lens is not None
+                    ):
                         check_values(
                             mode,
                             "extend_prefix_lens",
                             live.extend_prefix_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:30",
+                            place="specs/sglang/slots.yaml:32",
                         )
-                    if live.extend_start_loc is not None:
+                    if registry.extend_start_loc is not None and live.extend_start_loc is not None:
                         check_values(
                             mode,
                             "extend_start_loc",
                             live.extend_start_loc,
                             0,
                             2147483647,
-                            place="specs/sglang/slots.yaml:33",
+                            place="specs/sglang/slots.yaml:36",
                         )
                     if registry.encoder_lens is not None and live.encoder_lens is not None:
                         check_values(
@@ -3829,7 +3864,7 @@ class TargetRunners:
                             live.encoder_lens,
                             0,
                             present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:36",
+                            place="specs/sglang/slots.yaml:40",
                         )
                     if (
                         registry.mamba_track_indices is not None
@@ -3841,7 +3876,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:40",
+                            place="specs/sglang/slots.yaml:44",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -3853,7 +3888,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
+                            place="specs/sglang/slots.yaml:50",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -3862,7 +3897,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:49",
+                            place="specs/sglang/slots.yaml:53",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -4015,7 +4050,7 @@ class TargetRunners:
                         place="specs/sglang/slots.yaml:24",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:36
+                # specs/sglang/slots.yaml:40
                 if registry.encoder_lens is not None and (
                     live.encoder_lens is not None or rows.requests > 0
                 ):
@@ -4026,11 +4061,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.encoder_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:36",
+                        place="specs/sglang/slots.yaml:40",
                         accepts=(torch.int32, torch.int64),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:44
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -4042,10 +4077,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
+                        place="specs/sglang/slots.yaml:44",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:47
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -4054,10 +4089,10 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
+                        place="specs/sglang/slots.yaml:47",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:50
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -4068,11 +4103,11 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
+                        place="specs/sglang/slots.yaml:50",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:53
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -4083,7 +4118,7 @@ class TargetRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:49",
+                        place="specs/sglang/slots.yaml:53",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -4158,7 +4193,7 @@ class TargetRunners:
                             live.encoder_lens,
                             0,
                             present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:36",
+                            place="specs/sglang/slots.yaml:40",
                         )
                     if (
                         registry.mamba_track_indices is not None
@@ -4170,7 +4205,7 @@ class TargetRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:40",
+                            place="specs/sglang/slots.yaml:44",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -4182,7 +4217,7 @@ class TargetRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
+                            place="specs/sglang/slots.yaml:50",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -4191,7 +4226,7 @@ class TargetRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:49",
+                            place="specs/sglang/slots.yaml:53",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -4951,8 +4986,10 @@ class DraftRunners:
                         place="specs/sglang/slots.yaml:24",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:27
-                if live.extend_seq_lens is not None or rows.requests > 0:
+                # specs/sglang/slots.yaml:28
+                if registry.extend_seq_lens is not None and (
+                    live.extend_seq_lens is not None or rows.requests > 0
+                ):
                     check_source(
                         mode,
                         "extend_seq_lens",
@@ -4960,12 +4997,14 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.extend_seq_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:27",
+                        place="specs/sglang/slots.yaml:28",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:30
-                if live.extend_prefix_lens is not None or rows.requests > 0:
+                # specs/sglang/slots.yaml:32
+                if registry.extend_prefix_lens is not None and (
+                    live.extend_prefix_lens is not None or rows.requests > 0
+                ):
                     check_source(
                         mode,
                         "extend_prefix_lens",
@@ -4973,12 +5012,12 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.extend_prefix_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:30",
+                        place="specs/sglang/slots.yaml:32",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:33
-                if live.extend_start_loc is not None:
+                # specs/sglang/slots.yaml:36
+                if registry.extend_start_loc is not None and live.extend_start_loc is not None:
                     check_source(
                         mode,
                         "extend_start_loc",
@@ -4986,11 +5025,11 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.extend_start_loc,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:33",
+                        place="specs/sglang/slots.yaml:36",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:36
+                # specs/sglang/slots.yaml:40
                 if registry.encoder_lens is not None and (
                     live.encoder_lens is not None or rows.requests > 0
                 ):
@@ -5001,11 +5040,11 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.encoder_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:36",
+                        place="specs/sglang/slots.yaml:40",
                         accepts=(torch.int32, torch.int64),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:44
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -5017,10 +5056,10 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
+                        place="specs/sglang/slots.yaml:44",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:47
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -5029,10 +5068,10 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
+                        place="specs/sglang/slots.yaml:47",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:50
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -5043,11 +5082,11 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
+                        place="specs/sglang/slots.yaml:50",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:53
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -5058,7 +5097,7 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:49",
+                        place="specs/sglang/slots.yaml:53",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -5126,32 +5165,35 @@ class DraftRunners:
                             config.context_length + 512,
                             place="specs/sglang/slots.yaml:24",
                         )
-                    if live.extend_seq_lens is not None:
+                    if registry.extend_seq_lens is not None and live.extend_seq_lens is not None:
                         check_values(
                             mode,
                             "extend_seq_lens",
                             live.extend_seq_lens,
                             0,
                             2147483647,
-                            place="specs/sglang/slots.yaml:27",
+                            place="specs/sglang/slots.yaml:28",
                         )
-                    if live.extend_prefix_lens is not None:
+                    if (
+                        registry.extend_prefix_lens is not None
+                        and live.extend_prefix_lens is not None
+                    ):
                         check_values(
                             mode,
                             "extend_prefix_lens",
                             live.extend_prefix_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:30",
+                            place="specs/sglang/slots.yaml:32",
                         )
-                    if live.extend_start_loc is not None:
+                    if registry.extend_start_loc is not None and live.extend_start_loc is not None:
                         check_values(
                             mode,
                             "extend_start_loc",
                             live.extend_start_loc,
                             0,
                             2147483647,
-                            place="specs/sglang/slots.yaml:33",
+                            place="specs/sglang/slots.yaml:36",
                         )
                     if registry.encoder_lens is not None and live.encoder_lens is not None:
                         check_values(
@@ -5160,7 +5202,7 @@ class DraftRunners:
                             live.encoder_lens,
                             0,
                             present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:36",
+                            place="specs/sglang/slots.yaml:40",
                         )
                     if (
                         registry.mamba_track_indices is not None
@@ -5172,7 +5214,7 @@ class DraftRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:40",
+                            place="specs/sglang/slots.yaml:44",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -5184,7 +5226,7 @@ class DraftRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
+                            place="specs/sglang/slots.yaml:50",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -5193,7 +5235,7 @@ class DraftRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:49",
+                            place="specs/sglang/slots.yaml:53",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -5330,8 +5372,10 @@ class DraftRunners:
                         place="specs/sglang/slots.yaml:24",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:27
-                if live.extend_seq_lens is not None or rows.requests > 0:
+                # specs/sglang/slots.yaml:28
+                if registry.extend_seq_lens is not None and (
+                    live.extend_seq_lens is not None or rows.requests > 0
+                ):
                     check_source(
                         mode,
                         "extend_seq_lens",
@@ -5339,12 +5383,14 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.extend_seq_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:27",
+                        place="specs/sglang/slots.yaml:28",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:30
-                if live.extend_prefix_lens is not None or rows.requests > 0:
+                # specs/sglang/slots.yaml:32
+                if registry.extend_prefix_lens is not None and (
+                    live.extend_prefix_lens is not None or rows.requests > 0
+                ):
                     check_source(
                         mode,
                         "extend_prefix_lens",
@@ -5352,12 +5398,12 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.extend_prefix_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:30",
+                        place="specs/sglang/slots.yaml:32",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:33
-                if live.extend_start_loc is not None:
+                # specs/sglang/slots.yaml:36
+                if registry.extend_start_loc is not None and live.extend_start_loc is not None:
                     check_source(
                         mode,
                         "extend_start_loc",
@@ -5365,11 +5411,11 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.extend_start_loc,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:33",
+                        place="specs/sglang/slots.yaml:36",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:36
+                # specs/sglang/slots.yaml:40
                 if registry.encoder_lens is not None and (
                     live.encoder_lens is not None or rows.requests > 0
                 ):
@@ -5380,11 +5426,11 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.encoder_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:36",
+                        place="specs/sglang/slots.yaml:40",
                         accepts=(torch.int32, torch.int64),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:44
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -5396,10 +5442,10 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
+                        place="specs/sglang/slots.yaml:44",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:47
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -5408,10 +5454,10 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
+                        place="specs/sglang/slots.yaml:47",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:50
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -5422,11 +5468,11 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
+                        place="specs/sglang/slots.yaml:50",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:53
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -5437,7 +5483,7 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:49",
+                        place="specs/sglang/slots.yaml:53",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -5505,32 +5551,35 @@ class DraftRunners:
                             config.context_length + 512,
                             place="specs/sglang/slots.yaml:24",
                         )
-                    if live.extend_seq_lens is not None:
+                    if registry.extend_seq_lens is not None and live.extend_seq_lens is not None:
                         check_values(
                             mode,
                             "extend_seq_lens",
                             live.extend_seq_lens,
                             0,
                             2147483647,
-                            place="specs/sglang/slots.yaml:27",
+                            place="specs/sglang/slots.yaml:28",
                         )
-                    if live.extend_prefix_lens is not None:
+                    if (
+                        registry.extend_prefix_lens is not None
+                        and live.extend_prefix_lens is not None
+                    ):
                         check_values(
                             mode,
                             "extend_prefix_lens",
                             live.extend_prefix_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:30",
+                            place="specs/sglang/slots.yaml:32",
                         )
-                    if live.extend_start_loc is not None:
+                    if registry.extend_start_loc is not None and live.extend_start_loc is not None:
                         check_values(
                             mode,
                             "extend_start_loc",
                             live.extend_start_loc,
                             0,
                             2147483647,
-                            place="specs/sglang/slots.yaml:33",
+                            place="specs/sglang/slots.yaml:36",
                         )
                     if registry.encoder_lens is not None and live.encoder_lens is not None:
                         check_values(
@@ -5539,7 +5588,7 @@ class DraftRunners:
                             live.encoder_lens,
                             0,
                             present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:36",
+                            place="specs/sglang/slots.yaml:40",
                         )
                     if (
                         registry.mamba_track_indices is not None
@@ -5551,7 +5600,7 @@ class DraftRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:40",
+                            place="specs/sglang/slots.yaml:44",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -5563,7 +5612,7 @@ class DraftRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
+                            place="specs/sglang/slots.yaml:50",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -5572,7 +5621,7 @@ class DraftRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:49",
+                            place="specs/sglang/slots.yaml:53",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:
@@ -6696,8 +6745,10 @@ class DraftRunners:
                         place="specs/sglang/slots.yaml:24",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:27
-                if live.extend_seq_lens is not None or rows.requests > 0:
+                # specs/sglang/slots.yaml:28
+                if registry.extend_seq_lens is not None and (
+                    live.extend_seq_lens is not None or rows.requests > 0
+                ):
                     check_source(
                         mode,
                         "extend_seq_lens",
@@ -6705,12 +6756,14 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.extend_seq_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:27",
+                        place="specs/sglang/slots.yaml:28",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:30
-                if live.extend_prefix_lens is not None or rows.requests > 0:
+                # specs/sglang/slots.yaml:32
+                if registry.extend_prefix_lens is not None and (
+                    live.extend_prefix_lens is not None or rows.requests > 0
+                ):
                     check_source(
                         mode,
                         "extend_prefix_lens",
@@ -6718,12 +6771,12 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.extend_prefix_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:30",
+                        place="specs/sglang/slots.yaml:32",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:33
-                if live.extend_start_loc is not None:
+                # specs/sglang/slots.yaml:36
+                if registry.extend_start_loc is not None and live.extend_start_loc is not None:
                     check_source(
                         mode,
                         "extend_start_loc",
@@ -6731,11 +6784,11 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.extend_start_loc,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:33",
+                        place="specs/sglang/slots.yaml:36",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:36
+                # specs/sglang/slots.yaml:40
                 if registry.encoder_lens is not None and (
                     live.encoder_lens is not None or rows.requests > 0
                 ):
@@ -6746,11 +6799,11 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.encoder_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:36",
+                        place="specs/sglang/slots.yaml:40",
                         accepts=(torch.int32, torch.int64),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:40
+                # specs/sglang/slots.yaml:44
                 if (
                     registry.mamba_track_indices is not None
                     and live.mamba_track_indices is not None
@@ -6762,10 +6815,10 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_indices,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:40",
+                        place="specs/sglang/slots.yaml:44",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:43
+                # specs/sglang/slots.yaml:47
                 if registry.mamba_track_mask is not None and live.mamba_track_mask is not None:
                     check_source(
                         mode,
@@ -6774,10 +6827,10 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.mamba_track_mask,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:43",
+                        place="specs/sglang/slots.yaml:47",
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:46
+                # specs/sglang/slots.yaml:50
                 if registry.ngram_column_starts is not None and (
                     live.ngram_column_starts is not None or rows.requests > 0
                 ):
@@ -6788,11 +6841,11 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_column_starts,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:46",
+                        place="specs/sglang/slots.yaml:50",
                         accepts=(torch.int64,),
                         settled=False,
                     )
-                # specs/sglang/slots.yaml:49
+                # specs/sglang/slots.yaml:53
                 if registry.ngram_req_lens is not None and (
                     live.ngram_req_lens is not None or rows.requests > 0
                 ):
@@ -6803,7 +6856,7 @@ class DraftRunners:
                         shape=(rows.requests,),
                         into=registry.ngram_req_lens,
                         regions=registry.regions,
-                        place="specs/sglang/slots.yaml:49",
+                        place="specs/sglang/slots.yaml:53",
                         accepts=(torch.int64,),
                         settled=False,
                     )
@@ -6871,32 +6924,35 @@ class DraftRunners:
                             config.context_length + 512,
                             place="specs/sglang/slots.yaml:24",
                         )
-                    if live.extend_seq_lens is not None:
+                    if registry.extend_seq_lens is not None and live.extend_seq_lens is not None:
                         check_values(
                             mode,
                             "extend_seq_lens",
                             live.extend_seq_lens,
                             0,
                             2147483647,
-                            place="specs/sglang/slots.yaml:27",
+                            place="specs/sglang/slots.yaml:28",
                         )
-                    if live.extend_prefix_lens is not None:
+                    if (
+                        registry.extend_prefix_lens is not None
+                        and live.extend_prefix_lens is not None
+                    ):
                         check_values(
                             mode,
                             "extend_prefix_lens",
                             live.extend_prefix_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:30",
+                            place="specs/sglang/slots.yaml:32",
                         )
-                    if live.extend_start_loc is not None:
+                    if registry.extend_start_loc is not None and live.extend_start_loc is not None:
                         check_values(
                             mode,
                             "extend_start_loc",
                             live.extend_start_loc,
                             0,
                             2147483647,
-                            place="specs/sglang/slots.yaml:33",
+                            place="specs/sglang/slots.yaml:36",
                         )
                     if registry.encoder_lens is not None and live.encoder_lens is not None:
                         check_values(
@@ -6905,7 +6961,7 @@ class DraftRunners:
                             live.encoder_lens,
                             0,
                             present(config.max_source_positions),
-                            place="specs/sglang/slots.yaml:36",
+                            place="specs/sglang/slots.yaml:40",
                         )
                     if (
                         registry.mamba_track_indices is not None
@@ -6917,7 +6973,7 @@ class DraftRunners:
                             live.mamba_track_indices,
                             0,
                             present(config.mamba_cache_size),
-                            place="specs/sglang/slots.yaml:40",
+                            place="specs/sglang/slots.yaml:44",
                         )
                     if (
                         registry.ngram_column_starts is not None
@@ -6929,7 +6985,7 @@ class DraftRunners:
                             live.ngram_column_starts,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:46",
+                            place="specs/sglang/slots.yaml:50",
                         )
                     if registry.ngram_req_lens is not None and live.ngram_req_lens is not None:
                         check_values(
@@ -6938,7 +6994,7 @@ class DraftRunners:
                             live.ngram_req_lens,
                             0,
                             config.context_length + 512,
-                            place="specs/sglang/slots.yaml:49",
+                            place="specs/sglang/slots.yaml:53",
                         )
         except UllageRuntimeError as refusal:
             if config.require_mlp_sync:

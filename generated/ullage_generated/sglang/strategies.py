@@ -34,7 +34,7 @@ from . import (
 from .batch import LiveBatch, Mode
 from .config import Config, SpeculativeAlgorithm
 
-require_generated_code_version(7, __name__)
+require_generated_code_version(8, __name__)
 
 SPAN = 24
 """How far above its least value a parameter goes, so that all batches can be tried."""

@@ -15,7 +15,7 @@ from ullage_runtime.version import require_generated_code_version
 
 from .config import Config
 
-require_generated_code_version(7, __name__)
+require_generated_code_version(8, __name__)
 
 
 # specs/sglang/backends/flashinfer.yaml:126

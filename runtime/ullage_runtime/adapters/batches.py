@@ -291,9 +291,14 @@ def _live_fields(live: type[Any]) -> Iterator[str]:
 def _exposed(registry: Registry, naming: Naming) -> Iterator[tuple[str, str]]:
     """Fields of a loaded batch, each with the attribute that it stands for; later ones win.
 
-    Of slots with one source that is the slot that is called like it, or else the first.
+    Of slots with one source that is the slot that is called like it, or else the first. What the
+    configuration has no slot for stands in the batch already.
     """
-    slots = [each.name for each in fields(registry) if each.name not in ("regions", *naming.fields)]
+    slots = [
+        each.name
+        for each in fields(registry)
+        if each.name not in ("regions", *naming.fields) and getattr(registry, each.name) is not None
+    ]
     named = [(slot, naming.attribute_of(registry.SOURCES.get(slot, slot))) for slot in slots]
     yield from sorted(
         ((slot, attribute) for slot, attribute in reversed(named) if "." not in attribute),

@@ -46,7 +46,7 @@ def writer_for(module: str, regions: Regions) -> Writer:
     seconds; why there is none is said in the log. On a CPU the library is only used where somebody
     has built it ahead. LaunchError if the device refuses the kernel.
     """
-    device = regions.compute.shared.arena.device
+    device = regions.device
     if device.type == "cuda" and (kernel := _kernel(Path(module), device)) is not None:
         return LibraryWriter(kernel, regions, _host_library(regions, build_host_library))
     if device.type == "cpu" and (library := _host_library(regions, built_host_library)) is not None:
@@ -86,7 +86,7 @@ class LibraryWriter:
     """
 
     def __init__(self, open_library: Open, regions: Regions, open_host: Open | None = None) -> None:
-        device = regions.compute.shared.arena.device
+        device = regions.device
         addresses = [address for each in regions.addresses for address in each]
         self._is_cpu = device.type == "cpu"
         self._take = open_library(device.index or 0, *addresses)

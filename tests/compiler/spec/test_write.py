@@ -18,6 +18,7 @@ from support.barrel import BARREL
 from support.canal import CANAL
 from support.cask import CASK
 from support.dipper import DIPPER
+from support.flume import FLUME
 from support.ladle import LADLE
 from support.meaning import meaning, references, same_meaning, without_places
 from support.press import PRESS
@@ -90,6 +91,7 @@ SMALL: Mapping[str, Files] = {
     "barrel": BARREL,
     "cask": CASK,
     "dipper": DIPPER,
+    "flume": FLUME,
     "ladle": LADLE,
     "tank": TANK,
     "sluice": SLUICE,

@@ -118,7 +118,7 @@ def test_a_source_of_a_new_shape_is_looked_at_by_the_library_before_any_write() 
         {"seq_lens": torch.ones(7, dtype=torch.int32, device="meta")},
         {"seq_lens": runner.registry.positions[:7].int().to_sparse()},
         {"positions": runner.registry.input_ids[:20].view(torch.int32)[:20]},
-        {"seq_lens_cpu": None, "extend_prefix_lens": None},
+        {"seq_lens_cpu": None, "req_pool_indices": None},
     ):
         live = replace(extend_of(7, 20), **changed)  # type: ignore[arg-type]  # on purpose
         before = [arena.storage.clone() for arena in runner.registry.arenas]

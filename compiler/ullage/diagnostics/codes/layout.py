@@ -215,4 +215,13 @@ CODES: Final = (
         "counts: {shape: [1], dtype: int32, lifetime: once, value: live_tokens}",
         "Use parameters and definitions only, or let each load write the slot.",
     ),
+    Code(
+        "U629",
+        "carried, and padded or captured",
+        "Where a slot with 'otherwise: carried' does not exist, load passes the source on as the "
+        "batch has it: its live rows, wherever they lie. Nobody may look for padded rows there, "
+        "nor may a graph be captured, which reads one address.",
+        "when: pads_alike, otherwise: carried   # and a transform that also pads elsewhere",
+        "Let the slot exist, by its 'when', wherever its rows are padded or captured.",
+    ),
 )

@@ -27,47 +27,47 @@ using Slots = ullage::Table<
     ullage::Slot<std::int64_t, 1, std::int32_t>,
     // seq_lens: specs/sglang/slots.yaml:21
     ullage::Slot<std::int64_t, 1, std::int32_t>,
-    // encoder_lens: specs/sglang/slots.yaml:36
+    // encoder_lens: specs/sglang/slots.yaml:40
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // mamba_track_indices: specs/sglang/slots.yaml:40
+    // mamba_track_indices: specs/sglang/slots.yaml:44
     ullage::Slot<std::int64_t, 1>,
-    // mamba_track_mask: specs/sglang/slots.yaml:43
+    // mamba_track_mask: specs/sglang/slots.yaml:47
     ullage::Slot<bool, 1>,
-    // ngram_column_starts: specs/sglang/slots.yaml:46
+    // ngram_column_starts: specs/sglang/slots.yaml:50
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // ngram_req_lens: specs/sglang/slots.yaml:49
+    // ngram_req_lens: specs/sglang/slots.yaml:53
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // ngram_out_column_starts: specs/sglang/slots.yaml:52
+    // ngram_out_column_starts: specs/sglang/slots.yaml:56
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // ngram_out_req_lens: specs/sglang/slots.yaml:55
+    // ngram_out_req_lens: specs/sglang/slots.yaml:59
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // ngram_skip_update: specs/sglang/slots.yaml:58
+    // ngram_skip_update: specs/sglang/slots.yaml:62
     ullage::Slot<bool, 1>,
-    // canary_request_ids: specs/sglang/slots.yaml:61
+    // canary_request_ids: specs/sglang/slots.yaml:65
     ullage::Slot<std::int64_t, 1>,
-    // canary_bootstrap_rooms: specs/sglang/slots.yaml:64
+    // canary_bootstrap_rooms: specs/sglang/slots.yaml:68
     ullage::Slot<std::int64_t, 1>,
-    // dllm_input_state: specs/sglang/slots.yaml:67
+    // dllm_input_state: specs/sglang/slots.yaml:71
     ullage::Slot<ullage::bfloat16, 2>,
-    // aux_hidden_states: specs/sglang/slots.yaml:70
+    // aux_hidden_states: specs/sglang/slots.yaml:74
     ullage::Slot<ullage::bfloat16, 2>,
-    // global_num_tokens: specs/sglang/slots.yaml:74
+    // global_num_tokens: specs/sglang/slots.yaml:78
     ullage::Slot<std::int32_t, 1>,
-    // global_num_tokens_for_logprob: specs/sglang/slots.yaml:77
+    // global_num_tokens_for_logprob: specs/sglang/slots.yaml:81
     ullage::Slot<std::int32_t, 1>,
-    // custom_mask: specs/sglang/slots.yaml:80
+    // custom_mask: specs/sglang/slots.yaml:84
     ullage::Slot<bool, 1>,
-    // graph_logits: specs/sglang/slots.yaml:83
+    // graph_logits: specs/sglang/slots.yaml:87
     ullage::Slot<float, 2>,
-    // pipeline_hidden_states: specs/sglang/slots.yaml:86
+    // pipeline_hidden_states: specs/sglang/slots.yaml:90
     ullage::Slot<ullage::bfloat16, 2>,
-    // pipeline_residual: specs/sglang/slots.yaml:89
+    // pipeline_residual: specs/sglang/slots.yaml:93
     ullage::Slot<ullage::bfloat16, 2>,
-    // num_token_non_padded: specs/sglang/slots.yaml:316
+    // num_token_non_padded: specs/sglang/slots.yaml:320
     ullage::Slot<std::int32_t, 1>,
-    // first_num_token_non_padded: specs/sglang/slots.yaml:326
+    // first_num_token_non_padded: specs/sglang/slots.yaml:330
     ullage::Slot<std::int32_t, 1>,
-    // second_num_token_non_padded: specs/sglang/slots.yaml:329
+    // second_num_token_non_padded: specs/sglang/slots.yaml:333
     ullage::Slot<std::int32_t, 1>,
     // dsa_page_table: specs/sglang/backends/dsa.yaml:15
     ullage::Slot<std::int32_t, 2>,

@@ -23,33 +23,33 @@ using Slots = ullage::Table<
     ullage::Slot<std::int64_t, 1, std::int32_t>,
     // seq_lens: specs/sglang/slots.yaml:21
     ullage::Slot<std::int64_t, 1, std::int32_t>,
-    // canary_request_ids: specs/sglang/slots.yaml:61
+    // canary_request_ids: specs/sglang/slots.yaml:65
     ullage::Slot<std::int64_t, 1>,
-    // canary_bootstrap_rooms: specs/sglang/slots.yaml:64
+    // canary_bootstrap_rooms: specs/sglang/slots.yaml:68
     ullage::Slot<std::int64_t, 1>,
-    // global_num_tokens: specs/sglang/slots.yaml:74
+    // global_num_tokens: specs/sglang/slots.yaml:78
     ullage::Slot<std::int32_t, 1>,
-    // global_num_tokens_for_logprob: specs/sglang/slots.yaml:77
+    // global_num_tokens_for_logprob: specs/sglang/slots.yaml:81
     ullage::Slot<std::int32_t, 1>,
-    // custom_mask: specs/sglang/slots.yaml:80
+    // custom_mask: specs/sglang/slots.yaml:84
     ullage::Slot<bool, 1>,
-    // block_input_embeds: specs/sglang/slots.yaml:191
+    // block_input_embeds: specs/sglang/slots.yaml:195
     ullage::Slot<ullage::bfloat16, 2>,
-    // block_proposals: specs/sglang/slots.yaml:194
+    // block_proposals: specs/sglang/slots.yaml:198
     ullage::Slot<std::int64_t, 1>,
-    // block_local_max: specs/sglang/slots.yaml:197
+    // block_local_max: specs/sglang/slots.yaml:201
     ullage::Slot<ullage::bfloat16, 1>,
-    // block_local_ids: specs/sglang/slots.yaml:200
+    // block_local_ids: specs/sglang/slots.yaml:204
     ullage::Slot<std::int64_t, 1>,
-    // block_gathered_max: specs/sglang/slots.yaml:203
+    // block_gathered_max: specs/sglang/slots.yaml:207
     ullage::Slot<ullage::bfloat16, 2>,
-    // block_gathered_ids: specs/sglang/slots.yaml:206
+    // block_gathered_ids: specs/sglang/slots.yaml:210
     ullage::Slot<std::int64_t, 2>,
-    // block_best_rank: specs/sglang/slots.yaml:209
+    // block_best_rank: specs/sglang/slots.yaml:213
     ullage::Slot<std::int64_t, 2>,
-    // block_selected_ids: specs/sglang/slots.yaml:212
+    // block_selected_ids: specs/sglang/slots.yaml:216
     ullage::Slot<std::int64_t, 2>,
-    // num_token_non_padded: specs/sglang/slots.yaml:316
+    // num_token_non_padded: specs/sglang/slots.yaml:320
     ullage::Slot<std::int32_t, 1>,
     // flashinfer_kv_indptr: specs/sglang/backends/flashinfer.yaml:40
     ullage::Slot<std::int32_t, 1>,

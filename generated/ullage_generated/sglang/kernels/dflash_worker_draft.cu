@@ -7,15 +7,15 @@
 namespace {
 
 using Slots = ullage::Table<
-    // laid_out_ids: specs/sglang/slots.yaml:215
+    // laid_out_ids: specs/sglang/slots.yaml:219
     ullage::Slot<std::int64_t, 1>,
-    // laid_out_positions: specs/sglang/slots.yaml:218
+    // laid_out_positions: specs/sglang/slots.yaml:222
     ullage::Slot<std::int64_t, 1>,
-    // laid_out_tokens: specs/sglang/slots.yaml:221
+    // laid_out_tokens: specs/sglang/slots.yaml:225
     ullage::Slot<std::int64_t, 1>,
-    // laid_out_cache_loc: specs/sglang/slots.yaml:224
+    // laid_out_cache_loc: specs/sglang/slots.yaml:228
     ullage::Slot<std::int64_t, 1>,
-    // laid_out_end: specs/sglang/slots.yaml:228
+    // laid_out_end: specs/sglang/slots.yaml:232
     ullage::Slot<std::int32_t, 1>
     >;
 

@@ -23,25 +23,25 @@ using Slots = ullage::Table<
     ullage::Slot<std::int64_t, 1, std::int32_t>,
     // seq_lens: specs/sglang/slots.yaml:21
     ullage::Slot<std::int64_t, 1, std::int32_t>,
-    // global_num_tokens: specs/sglang/slots.yaml:74
+    // global_num_tokens: specs/sglang/slots.yaml:78
     ullage::Slot<std::int32_t, 1>,
-    // global_num_tokens_for_logprob: specs/sglang/slots.yaml:77
+    // global_num_tokens_for_logprob: specs/sglang/slots.yaml:81
     ullage::Slot<std::int32_t, 1>,
-    // target_hidden_states: specs/sglang/slots.yaml:125
+    // target_hidden_states: specs/sglang/slots.yaml:129
     ullage::Slot<ullage::bfloat16, 2>,
-    // verify_extend_seq_lens: specs/sglang/slots.yaml:128
+    // verify_extend_seq_lens: specs/sglang/slots.yaml:132
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // num_correct_drafts: specs/sglang/slots.yaml:131
+    // num_correct_drafts: specs/sglang/slots.yaml:135
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // num_accept_tokens: specs/sglang/slots.yaml:134
+    // num_accept_tokens: specs/sglang/slots.yaml:138
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // select_index: specs/sglang/slots.yaml:137
+    // select_index: specs/sglang/slots.yaml:141
     ullage::Slot<std::int64_t, 1, std::int32_t>,
-    // draft_mamba_track_indices: specs/sglang/slots.yaml:140
+    // draft_mamba_track_indices: specs/sglang/slots.yaml:144
     ullage::Slot<std::int64_t, 1>,
-    // draft_extend_seed_topk: specs/sglang/slots.yaml:144
+    // draft_extend_seed_topk: specs/sglang/slots.yaml:148
     ullage::Slot<std::int32_t, 2>,
-    // draft_logits: specs/sglang/slots.yaml:148
+    // draft_logits: specs/sglang/slots.yaml:152
     ullage::Slot<float, 2>,
     // dsa_page_table: specs/sglang/backends/dsa.yaml:15
     ullage::Slot<std::int32_t, 2>,

@@ -21,33 +21,33 @@ using Slots = ullage::Table<
     ullage::Slot<std::int64_t, 1, std::int32_t>,
     // seq_lens: specs/sglang/slots.yaml:21
     ullage::Slot<std::int64_t, 1, std::int32_t>,
-    // canary_request_ids: specs/sglang/slots.yaml:61
+    // canary_request_ids: specs/sglang/slots.yaml:65
     ullage::Slot<std::int64_t, 1>,
-    // canary_bootstrap_rooms: specs/sglang/slots.yaml:64
+    // canary_bootstrap_rooms: specs/sglang/slots.yaml:68
     ullage::Slot<std::int64_t, 1>,
-    // global_num_tokens: specs/sglang/slots.yaml:74
+    // global_num_tokens: specs/sglang/slots.yaml:78
     ullage::Slot<std::int32_t, 1>,
-    // global_num_tokens_for_logprob: specs/sglang/slots.yaml:77
+    // global_num_tokens_for_logprob: specs/sglang/slots.yaml:81
     ullage::Slot<std::int32_t, 1>,
-    // draft_cache_loc: specs/sglang/slots.yaml:92
+    // draft_cache_loc: specs/sglang/slots.yaml:96
     ullage::Slot<std::int64_t, 1, std::int32_t>,
-    // draft_seq_lens_of_one: specs/sglang/slots.yaml:97
+    // draft_seq_lens_of_one: specs/sglang/slots.yaml:101
     ullage::Slot<std::int32_t, 1>,
-    // draft_topk_p: specs/sglang/slots.yaml:100
+    // draft_topk_p: specs/sglang/slots.yaml:104
     ullage::Slot<float, 2>,
-    // draft_topk_index: specs/sglang/slots.yaml:103
+    // draft_topk_index: specs/sglang/slots.yaml:107
     ullage::Slot<std::int64_t, 2, std::int32_t>,
-    // draft_hidden_states: specs/sglang/slots.yaml:106
+    // draft_hidden_states: specs/sglang/slots.yaml:110
     ullage::Slot<ullage::bfloat16, 2>,
-    // draft_temperatures: specs/sglang/slots.yaml:109
+    // draft_temperatures: specs/sglang/slots.yaml:113
     ullage::Slot<float, 2>,
-    // draft_top_ks: specs/sglang/slots.yaml:112
+    // draft_top_ks: specs/sglang/slots.yaml:116
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // draft_probs: specs/sglang/slots.yaml:115
+    // draft_probs: specs/sglang/slots.yaml:119
     ullage::Slot<float, 2>,
-    // draft_sampling_seed: specs/sglang/slots.yaml:118
+    // draft_sampling_seed: specs/sglang/slots.yaml:122
     ullage::Slot<std::int64_t, 1>,
-    // draft_seed_topk: specs/sglang/slots.yaml:121
+    // draft_seed_topk: specs/sglang/slots.yaml:125
     ullage::Slot<std::int32_t, 2>,
     // flashinfer_draft_kv_indptr: specs/sglang/backends/flashinfer.yaml:81
     ullage::Slot<std::int32_t, 2>,

@@ -23,23 +23,23 @@ using Slots = ullage::Table<
     ullage::Slot<std::int64_t, 1, std::int32_t>,
     // seq_lens: specs/sglang/slots.yaml:21
     ullage::Slot<std::int64_t, 1, std::int32_t>,
-    // extend_seq_lens: specs/sglang/slots.yaml:27
+    // extend_seq_lens: specs/sglang/slots.yaml:28
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // extend_prefix_lens: specs/sglang/slots.yaml:30
+    // extend_prefix_lens: specs/sglang/slots.yaml:32
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // extend_start_loc: specs/sglang/slots.yaml:33
+    // extend_start_loc: specs/sglang/slots.yaml:36
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // encoder_lens: specs/sglang/slots.yaml:36
+    // encoder_lens: specs/sglang/slots.yaml:40
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // mamba_track_indices: specs/sglang/slots.yaml:40
+    // mamba_track_indices: specs/sglang/slots.yaml:44
     ullage::Slot<std::int64_t, 1>,
-    // mamba_track_mask: specs/sglang/slots.yaml:43
+    // mamba_track_mask: specs/sglang/slots.yaml:47
     ullage::Slot<bool, 1>,
-    // ngram_column_starts: specs/sglang/slots.yaml:46
+    // ngram_column_starts: specs/sglang/slots.yaml:50
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // ngram_req_lens: specs/sglang/slots.yaml:49
+    // ngram_req_lens: specs/sglang/slots.yaml:53
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // num_token_non_padded: specs/sglang/slots.yaml:316
+    // num_token_non_padded: specs/sglang/slots.yaml:320
     ullage::Slot<std::int32_t, 1>,
     // flashinfer_kv_indptr: specs/sglang/backends/flashinfer.yaml:40
     ullage::Slot<std::int32_t, 1>,

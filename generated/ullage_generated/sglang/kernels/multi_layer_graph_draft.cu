@@ -17,33 +17,33 @@ using Slots = ullage::Table<
     ullage::Slot<std::int64_t, 2>,
     // req_pool_indices: specs/sglang/slots.yaml:18
     ullage::Slot<std::int64_t, 1, std::int32_t>,
-    // global_num_tokens: specs/sglang/slots.yaml:74
+    // global_num_tokens: specs/sglang/slots.yaml:78
     ullage::Slot<std::int32_t, 1>,
-    // global_num_tokens_for_logprob: specs/sglang/slots.yaml:77
+    // global_num_tokens_for_logprob: specs/sglang/slots.yaml:81
     ullage::Slot<std::int32_t, 1>,
-    // target_hidden_states: specs/sglang/slots.yaml:125
+    // target_hidden_states: specs/sglang/slots.yaml:129
     ullage::Slot<ullage::bfloat16, 2>,
-    // verify_extend_seq_lens: specs/sglang/slots.yaml:128
+    // verify_extend_seq_lens: specs/sglang/slots.yaml:132
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // num_correct_drafts: specs/sglang/slots.yaml:131
+    // num_correct_drafts: specs/sglang/slots.yaml:135
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // num_accept_tokens: specs/sglang/slots.yaml:134
+    // num_accept_tokens: specs/sglang/slots.yaml:138
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // select_index: specs/sglang/slots.yaml:137
+    // select_index: specs/sglang/slots.yaml:141
     ullage::Slot<std::int64_t, 1, std::int32_t>,
-    // draft_mamba_track_indices: specs/sglang/slots.yaml:140
+    // draft_mamba_track_indices: specs/sglang/slots.yaml:144
     ullage::Slot<std::int64_t, 1>,
-    // layer_seq_lens: specs/sglang/slots.yaml:166
+    // layer_seq_lens: specs/sglang/slots.yaml:170
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // layer_extend_start_loc: specs/sglang/slots.yaml:172
+    // layer_extend_start_loc: specs/sglang/slots.yaml:176
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // layer_logits: specs/sglang/slots.yaml:175
+    // layer_logits: specs/sglang/slots.yaml:179
     ullage::Slot<float, 2>,
-    // layer_temperatures: specs/sglang/slots.yaml:179
+    // layer_temperatures: specs/sglang/slots.yaml:183
     ullage::Slot<float, 2>,
-    // layer_sampling_seed: specs/sglang/slots.yaml:183
+    // layer_sampling_seed: specs/sglang/slots.yaml:187
     ullage::Slot<std::int64_t, 1>,
-    // layer_draft_probs: specs/sglang/slots.yaml:187
+    // layer_draft_probs: specs/sglang/slots.yaml:191
     ullage::Slot<float, 3>,
     // strided_indices: specs/sglang/backends/page_tables.yaml:38
     ullage::Slot<std::int64_t, 1>,

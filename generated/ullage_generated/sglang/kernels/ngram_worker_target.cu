@@ -7,17 +7,17 @@
 namespace {
 
 using Slots = ullage::Table<
-    // ngram_draft_tokens: specs/sglang/slots.yaml:235
+    // ngram_draft_tokens: specs/sglang/slots.yaml:239
     ullage::Slot<std::int64_t, 1, std::int32_t>,
-    // tree_mask: specs/sglang/slots.yaml:238
+    // tree_mask: specs/sglang/slots.yaml:242
     ullage::Slot<bool, 1>,
-    // ngram_positions: specs/sglang/slots.yaml:241
+    // ngram_positions: specs/sglang/slots.yaml:245
     ullage::Slot<std::int64_t, 1>,
-    // retrieve_indexes: specs/sglang/slots.yaml:244
+    // retrieve_indexes: specs/sglang/slots.yaml:248
     ullage::Slot<std::int64_t, 2>,
-    // retrieve_next_token: specs/sglang/slots.yaml:247
+    // retrieve_next_token: specs/sglang/slots.yaml:251
     ullage::Slot<std::int64_t, 2>,
-    // retrieve_next_sibling: specs/sglang/slots.yaml:250
+    // retrieve_next_sibling: specs/sglang/slots.yaml:254
     ullage::Slot<std::int64_t, 2>
     >;
 

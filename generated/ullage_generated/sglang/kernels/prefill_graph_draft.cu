@@ -17,43 +17,43 @@ using Slots = ullage::Table<
     ullage::Slot<std::int64_t, 1, std::int32_t>,
     // out_cache_loc: specs/sglang/slots.yaml:9
     ullage::Slot<std::int64_t, 1, std::int32_t>,
-    // pipeline_hidden_states: specs/sglang/slots.yaml:86
+    // pipeline_hidden_states: specs/sglang/slots.yaml:90
     ullage::Slot<ullage::bfloat16, 2>,
-    // pipeline_residual: specs/sglang/slots.yaml:89
+    // pipeline_residual: specs/sglang/slots.yaml:93
     ullage::Slot<ullage::bfloat16, 2>,
-    // static_seq_lens: specs/sglang/slots.yaml:253
+    // static_seq_lens: specs/sglang/slots.yaml:257
     ullage::Slot<std::int64_t, 1, std::int32_t>,
-    // static_extend_seq_lens: specs/sglang/slots.yaml:256
+    // static_extend_seq_lens: specs/sglang/slots.yaml:260
     ullage::Slot<std::int64_t, 1, std::int32_t>,
-    // static_extend_prefix_lens: specs/sglang/slots.yaml:259
+    // static_extend_prefix_lens: specs/sglang/slots.yaml:263
     ullage::Slot<std::int64_t, 1, std::int32_t>,
-    // static_extend_start_loc: specs/sglang/slots.yaml:262
+    // static_extend_start_loc: specs/sglang/slots.yaml:266
     ullage::Slot<std::int64_t, 1, std::int32_t>,
-    // static_req_pool_indices: specs/sglang/slots.yaml:265
+    // static_req_pool_indices: specs/sglang/slots.yaml:269
     ullage::Slot<std::int64_t, 1, std::int32_t>,
-    // static_orig_seq_lens: specs/sglang/slots.yaml:268
+    // static_orig_seq_lens: specs/sglang/slots.yaml:272
     ullage::Slot<std::int64_t, 1, std::int32_t>,
-    // prefix_starts: specs/sglang/slots.yaml:275
+    // prefix_starts: specs/sglang/slots.yaml:279
     ullage::Slot<std::int32_t, 2>,
-    // prefix_seq_lens: specs/sglang/slots.yaml:278
+    // prefix_seq_lens: specs/sglang/slots.yaml:282
     ullage::Slot<std::int32_t, 2>,
-    // prefix_cu_seq_lens: specs/sglang/slots.yaml:281
+    // prefix_cu_seq_lens: specs/sglang/slots.yaml:285
     ullage::Slot<std::int32_t, 2>,
-    // prefix_kv_indices: specs/sglang/slots.yaml:284
+    // prefix_kv_indices: specs/sglang/slots.yaml:288
     ullage::Slot<std::int32_t, 2>,
-    // static_input_embeds: specs/sglang/slots.yaml:293
+    // static_input_embeds: specs/sglang/slots.yaml:297
     ullage::Slot<ullage::bfloat16, 2>,
-    // static_mrope_positions: specs/sglang/slots.yaml:297
+    // static_mrope_positions: specs/sglang/slots.yaml:301
     ullage::Slot<std::int64_t, 2>,
-    // static_mamba_track_indices: specs/sglang/slots.yaml:301
+    // static_mamba_track_indices: specs/sglang/slots.yaml:305
     ullage::Slot<std::int64_t, 1>,
-    // static_mamba_track_mask: specs/sglang/slots.yaml:305
+    // static_mamba_track_mask: specs/sglang/slots.yaml:309
     ullage::Slot<bool, 1>,
-    // static_mamba_track_seqlens: specs/sglang/slots.yaml:308
+    // static_mamba_track_seqlens: specs/sglang/slots.yaml:312
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // static_draft_hidden_states: specs/sglang/slots.yaml:312
+    // static_draft_hidden_states: specs/sglang/slots.yaml:316
     ullage::Slot<ullage::bfloat16, 2>,
-    // num_token_non_padded: specs/sglang/slots.yaml:316
+    // num_token_non_padded: specs/sglang/slots.yaml:320
     ullage::Slot<std::int32_t, 1>
     >;
 
