@@ -202,6 +202,7 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
                 "mori_epv2",
                 "flashinfer",
                 "flashinfer_megamoe",
+                "megamoe",
                 "pplx",
             )
         ),
