@@ -30,7 +30,6 @@ from ullage_generated.sglang import (
     EagerTargetRunner,
     LiveBatch,
     Mode,
-    MoeA2aBackend,
     eager_draft,
     eager_target,
     strategies,
@@ -52,13 +51,6 @@ SEEDS: tuple[dict[str, object], ...] = (
     {"speculative_algorithm": "dflash"},
     {"enable_pdmux": True},
     {"attention_takes_shares": True, "tp_size": 3},
-    {
-        "hip": True,
-        "moe_a2a_backend": "megamoe",
-        "tp_size": 6,
-        "attn_dp_size": 2,
-        "enable_dp_attention": True,
-    },
 )
 """What makes modes occur that few of the configurations would have by chance."""
 
@@ -228,26 +220,6 @@ def test_a_rank_is_padded_to_the_largest_count_of_all_ranks() -> None:
     assert (batch.live_requests, batch.requests, batch.tokens) == (2, 5, 5)
     assert batch.seq_lens is not None
     assert batch.seq_lens.tolist() == [12, 13, 1, 1, 1]
-
-
-def test_the_mega_moe_of_rocm_gives_an_idle_rank_a_row_that_is_padding() -> None:
-    config = Config.of(
-        hip=True,
-        moe_a2a_backend=MoeA2aBackend.MEGAMOE,
-        enable_dp_attention=True,
-        tp_size=6,
-        attn_dp_size=2,
-        custom_all_reduce_tokens=64,  # ranks keep their own counts
-        max_running_requests=6,
-        max_total_tokens_target=64,
-    )
-    runner = EagerTargetRunner(config, Alone(2, 6, 6), device="cpu", debug=True)
-    batch = runner.load(LiveBatch(mode=Mode.IDLE))
-    assert (batch.live_requests, batch.requests, batch.tokens) == (0, 1, 3)
-    assert batch.seq_lens is not None
-    assert batch.seq_lens.tolist() == [1]
-    assert batch.out_cache_loc is not None
-    assert batch.out_cache_loc.tolist() == [0, 0, 0]
 
 
 def test_an_idle_rank_is_padded_and_needs_no_sources() -> None:

@@ -159,10 +159,6 @@ def expected_rows(config: Config, live: LiveBatch, peers: int = 0) -> Expected:
         padded_tokens += -padded_tokens % config.tp_size
     if live.mode is Mode.IDLE_BESIDE_EXTEND:
         padded_requests = int(padded_tokens > 0)
-    mega = config.hip and config.moe_a2a_backend == MoeA2aBackend.MEGAMOE
-    if mega and config.require_mlp_sync and live.mode in IDLE:  # which needs a row of each rank
-        padded_requests = max(padded_requests, 1)
-        padded_tokens = max(padded_tokens, aligned(config, 1))
     return Expected(requests, tokens, padded_requests, padded_tokens)
 
 

@@ -38,7 +38,6 @@ class MoeA2aBackend(StrEnum):
     MORI_EPV2 = "mori_epv2"
     FLASHINFER = "flashinfer"
     FLASHINFER_MEGAMOE = "flashinfer_megamoe"
-    MEGAMOE = "megamoe"
     PPLX = "pplx"
 
 
@@ -1092,7 +1091,6 @@ class Config:
                 "mori_epv2",
                 "flashinfer",
                 "flashinfer_megamoe",
-                "megamoe",
                 "pplx",
             ),
             "specs/sglang/engine.yaml:86",
@@ -1790,7 +1788,7 @@ class Config:
                         "full_prefill_max_req": self.full_prefill_max_req,
                         "full_prefill_prefix_chunk_tokens": self.full_prefill_prefix_chunk_tokens,
                     },
-                    "specs/sglang/engine.yaml:421",
+                    "specs/sglang/engine.yaml:420",
                 )
             )
         if problems.passed(
@@ -1845,7 +1843,7 @@ class Config:
                         "capture_tokens": self.capture_tokens,
                         "full_prefill_max_req": self.full_prefill_max_req,
                     },
-                    "specs/sglang/engine.yaml:432",
+                    "specs/sglang/engine.yaml:431",
                 )
             )
         if problems.passed(
@@ -1890,7 +1888,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:444",
+                    "specs/sglang/engine.yaml:443",
                 )
             )
         if problems.passed(
@@ -1940,7 +1938,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:474",
+                    "specs/sglang/engine.yaml:473",
                 )
             )
         if problems.passed("attention_backend", "attention_heads", "key_heads"):
@@ -2653,7 +2651,7 @@ class Config:
         """`dp_size * attn_dp_size`."""
         return self.dp_size * self.attn_dp_size
 
-    # specs/sglang/engine.yaml:481
+    # specs/sglang/engine.yaml:480
     @cached_property
     def require_mlp_tp_gather(self) -> bool:
         """`enable_dp_attention and (elastic_world_expanded or moe_dense_tp_size == 0 or not
@@ -2679,7 +2677,7 @@ class Config:
             or self.moe_dense_tp_size > self.tp_size // self.num_dp_ranks
         )
 
-    # specs/sglang/engine.yaml:488
+    # specs/sglang/engine.yaml:487
     @cached_property
     def require_attn_tp_gather(self) -> bool:
         """`not disable_attn_tp_gather and (moe_a2a_backend != none or moe_dense_tp_size > 0) and
@@ -2691,7 +2689,7 @@ class Config:
             and (not self.enable_dp_attention or self.num_dp_ranks < self.tp_size)
         )
 
-    # specs/sglang/engine.yaml:492
+    # specs/sglang/engine.yaml:491
     @cached_property
     def require_gathered_buffer(self) -> bool:
         """`require_mlp_tp_gather or require_attn_tp_gather`."""
@@ -3009,7 +3007,7 @@ class Config:
         """`dllm_input_preparation if dllm else false`."""
         return present(self.dllm_input_preparation) if self.dllm else False
 
-    # specs/sglang/engine.yaml:440
+    # specs/sglang/engine.yaml:439
     @cached_property
     def has_draft_graph(self) -> bool:
         """Draft steps after the first are replayed."""
@@ -3031,7 +3029,7 @@ class Config:
             and self.enable_deterministic_inference
         )
 
-    # specs/sglang/engine.yaml:431
+    # specs/sglang/engine.yaml:430
     @cached_property
     def has_static_requests(self) -> bool:
         """`enable_prefill_graph and prefill_graph_backend != piecewise`."""
@@ -3080,12 +3078,6 @@ class Config:
 
     # specs/sglang/engine.yaml:395
     @cached_property
-    def makes_up_rows(self) -> bool:
-        """An idle rank has a row for the experts of others."""
-        return self.hip and self.moe_a2a_backend == MoeA2aBackend.MEGAMOE
-
-    # specs/sglang/engine.yaml:396
-    @cached_property
     def counts_real_tokens(self) -> bool:
         """Expert routing skips padded rows."""
         return (
@@ -3097,7 +3089,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:401
+    # specs/sglang/engine.yaml:400
     @cached_property
     def has_block_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == dflash`."""
@@ -3105,19 +3097,19 @@ class Config:
             self.enable_decode_graph and self.speculative_algorithm == SpeculativeAlgorithm.DFLASH
         )
 
-    # specs/sglang/engine.yaml:402
+    # specs/sglang/engine.yaml:401
     @cached_property
     def samples_blocks(self) -> bool:
         """`has_block_graph and speculative_num_draft_tokens > 1`."""
         return self.has_block_graph and present(self.speculative_num_draft_tokens) > 1
 
-    # specs/sglang/engine.yaml:403
+    # specs/sglang/engine.yaml:402
     @cached_property
     def samples_over_ranks(self) -> bool:
         """`samples_blocks and tp_size > 1`."""
         return self.samples_blocks and self.tp_size > 1
 
-    # specs/sglang/engine.yaml:404
+    # specs/sglang/engine.yaml:403
     @cached_property
     def proposed_tokens(self) -> int | None:
         """Tokens of a block without its first, which the target has already chosen; None unless
@@ -3127,13 +3119,13 @@ class Config:
             return None
         return present(self.speculative_num_draft_tokens) - 1
 
-    # specs/sglang/engine.yaml:409
+    # specs/sglang/engine.yaml:408
     @cached_property
     def tracks_mamba(self) -> bool:
         """`mamba_extra_buffer and not speculative`."""
         return self.mamba_extra_buffer and not self.speculative
 
-    # specs/sglang/engine.yaml:410
+    # specs/sglang/engine.yaml:409
     @cached_property
     def whole_prefill_graph(self) -> bool:
         """Prefill graphs hold the attention, so that the number of requests is fixed."""
@@ -3142,13 +3134,13 @@ class Config:
             and present(self.prefill_graph_backend) == PrefillGraphBackend.FULL
         )
 
-    # specs/sglang/engine.yaml:413
+    # specs/sglang/engine.yaml:412
     @cached_property
     def chunks_prefixes(self) -> bool:
         """`whole_prefill_graph and not disable_chunked_prefix_cache`."""
         return self.whole_prefill_graph and not present(self.disable_chunked_prefix_cache)
 
-    # specs/sglang/engine.yaml:415
+    # specs/sglang/engine.yaml:414
     @cached_property
     def prefix_chunk_length(self) -> int | None:
         """Tokens of one prefix that are attended to at once; None unless whole_prefill_graph."""
@@ -3163,7 +3155,7 @@ class Config:
             1,
         )
 
-    # specs/sglang/engine.yaml:421
+    # specs/sglang/engine.yaml:420
     @cached_property
     def prefix_chunks(self) -> tuple[int, ...] | None:
         """In how many chunks graphs attend to prefixes; None unless whole_prefill_graph."""
@@ -3179,7 +3171,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:425
+    # specs/sglang/engine.yaml:424
     @cached_property
     def splits_prefill(self) -> bool:
         """Ranks compute shares of a prompt in prefill graphs."""
@@ -3189,13 +3181,13 @@ class Config:
             and self.attn_cp_size > 1
         )
 
-    # specs/sglang/engine.yaml:500
+    # specs/sglang/engine.yaml:499
     @cached_property
     def require_mlp_sync(self) -> bool:
         """`enable_dp_attention or require_gathered_buffer`."""
         return self.enable_dp_attention or self.require_gathered_buffer
 
-    # specs/sglang/engine.yaml:428
+    # specs/sglang/engine.yaml:427
     @cached_property
     def shares_prefill_graphs(self) -> bool:
         """Where all ranks can, they replay the prefill graph of the one with the most tokens
@@ -3207,7 +3199,7 @@ class Config:
             and not present(self.prefill_graph_takes_sums)
         )
 
-    # specs/sglang/engine.yaml:432
+    # specs/sglang/engine.yaml:431
     @cached_property
     def captured_tokens(self) -> tuple[int, ...] | None:
         """Tokens of the prefill graphs; None unless enable_prefill_graph."""
@@ -3229,7 +3221,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:444
+    # specs/sglang/engine.yaml:443
     @cached_property
     def captured_drafts(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the draft model, which are chosen as if each request had one
@@ -3247,7 +3239,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:450
+    # specs/sglang/engine.yaml:449
     @cached_property
     def has_draft_extend_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and not
@@ -3259,7 +3251,7 @@ class Config:
             and not present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:452
+    # specs/sglang/engine.yaml:451
     @cached_property
     def has_multi_layer_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and enable_multi_layer_eagle`."""
@@ -3269,13 +3261,13 @@ class Config:
             and present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:454
+    # specs/sglang/engine.yaml:453
     @cached_property
     def catches_up_in_graphs(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle`."""
         return self.enable_decode_graph and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
 
-    # specs/sglang/engine.yaml:456
+    # specs/sglang/engine.yaml:455
     @cached_property
     def draft_front(self) -> int | None:
         """Tokens before the verified ones that layers of a draft model read once more; None
@@ -3292,7 +3284,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:465
+    # specs/sglang/engine.yaml:464
     @cached_property
     def draft_extend_width(self) -> int | None:
         """Tokens of each request when the draft model catches up; None unless has_draft_worker."""
@@ -3300,7 +3292,7 @@ class Config:
             return None
         return present(self.speculative_num_draft_tokens) + present(self.draft_front)
 
-    # specs/sglang/engine.yaml:469
+    # specs/sglang/engine.yaml:468
     @cached_property
     def has_frozen_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == frozen_kv_mtp`."""
@@ -3309,7 +3301,7 @@ class Config:
             and self.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
         )
 
-    # specs/sglang/engine.yaml:471
+    # specs/sglang/engine.yaml:470
     @cached_property
     def frozen_width(self) -> int | None:
         """`1 if enable_two_batch_overlap else speculative_eagle_topk`; None unless
@@ -3319,7 +3311,7 @@ class Config:
             return None
         return 1 if self.enable_two_batch_overlap else present(self.speculative_eagle_topk)
 
-    # specs/sglang/engine.yaml:474
+    # specs/sglang/engine.yaml:473
     @cached_property
     def captured_branches(self) -> tuple[int, ...] | None:
         """Rows of the graphs of drafts over frozen key-values, one for every branch of each
@@ -3338,7 +3330,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:480
+    # specs/sglang/engine.yaml:479
     @cached_property
     def tracks_mamba_prefixes(self) -> bool:
         """`enable_prefill_graph and mamba_extra_buffer and not disable_radix_cache`."""
@@ -3346,7 +3338,7 @@ class Config:
             self.enable_prefill_graph and self.mamba_extra_buffer and not self.disable_radix_cache
         )
 
-    # specs/sglang/engine.yaml:493
+    # specs/sglang/engine.yaml:492
     @cached_property
     def proxy_ranks(self) -> int:
         """Ranks that the hidden states between pipeline ranks are scattered over."""
@@ -3358,7 +3350,7 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:497
+    # specs/sglang/engine.yaml:496
     @cached_property
     def sync_pads_alike(self) -> bool:
         """Every rank computes the tokens of the largest, whatever that wastes."""

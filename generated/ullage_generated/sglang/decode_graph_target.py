@@ -85,14 +85,14 @@ def fit_adaptive_verify(config: Config, rows: Rows, adaptive_draft_tokens: int |
         rows.graph_requests,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:72
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:63
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
     # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:142
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(requests=requests, tokens=tokens, proxy_tokens=proxy_tokens)
@@ -141,13 +141,13 @@ def fit_capture(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:72
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:63
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:106
+    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:97
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -157,7 +157,7 @@ def fit_capture(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -
             align_up(tokens - split, config.attn_tp_size),
         )
     # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:142
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -243,13 +243,13 @@ def fit_decode(config: Config, rows: Rows, adaptive_draft_tokens: int | None) ->
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:72
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:63
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:106
+    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:97
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -259,7 +259,7 @@ def fit_decode(config: Config, rows: Rows, adaptive_draft_tokens: int | None) ->
             align_up(tokens - split, config.attn_tp_size),
         )
     # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:142
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -345,13 +345,13 @@ def fit_dllm_extend(config: Config, rows: Rows, adaptive_draft_tokens: int | Non
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:72
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:63
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:106
+    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:97
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -361,7 +361,7 @@ def fit_dllm_extend(config: Config, rows: Rows, adaptive_draft_tokens: int | Non
             align_up(tokens - split, config.attn_tp_size),
         )
     # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:142
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -447,13 +447,13 @@ def fit_idle(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> R
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:72
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:63
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:106
+    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:97
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -463,7 +463,7 @@ def fit_idle(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> R
             align_up(tokens - split, config.attn_tp_size),
         )
     # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:142
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -551,13 +551,13 @@ def fit_target_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | N
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:72
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:63
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:106
+    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:97
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -567,7 +567,7 @@ def fit_target_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | N
             align_up(tokens - split, config.attn_tp_size),
         )
     # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:142
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(

@@ -79,7 +79,7 @@ def pad_capture_block(rows: Rows) -> Rows:
 def fit_capture_block(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode capture_block as this runner has them, after decode_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # decode_bucket: specs/sglang/runners/dflash_graph.yaml:40, specs/sglang/transforms.yaml:72
+    # decode_bucket: specs/sglang/runners/dflash_graph.yaml:40, specs/sglang/transforms.yaml:63
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
@@ -117,7 +117,7 @@ def pad_dflash_draft(rows: Rows) -> Rows:
 def fit_dflash_draft(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode dflash_draft as this runner has them, after decode_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # decode_bucket: specs/sglang/runners/dflash_graph.yaml:40, specs/sglang/transforms.yaml:72
+    # decode_bucket: specs/sglang/runners/dflash_graph.yaml:40, specs/sglang/transforms.yaml:63
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))

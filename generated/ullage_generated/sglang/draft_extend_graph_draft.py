@@ -78,7 +78,7 @@ def fit_capture_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_draft_extend as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:37,
-    # specs/sglang/transforms.yaml:84
+    # specs/sglang/transforms.yaml:75
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -151,7 +151,7 @@ def fit_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode draft_extend as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:37,
-    # specs/sglang/transforms.yaml:84
+    # specs/sglang/transforms.yaml:75
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -224,7 +224,7 @@ def fit_idle_in_catch_up(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_in_catch_up as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:37,
-    # specs/sglang/transforms.yaml:84
+    # specs/sglang/transforms.yaml:75
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))

@@ -77,7 +77,7 @@ def pad_capture_draft(rows: Rows) -> Rows:
 def fit_capture_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_draft as this runner has them, after draft_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:78
+    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:69
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -149,7 +149,7 @@ def pad_eagle_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_eagle_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode eagle_draft as this runner has them, after draft_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:78
+    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:69
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -221,7 +221,7 @@ def pad_idle_in_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_idle_in_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_in_draft as this runner has them, after draft_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:78
+    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:69
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))

@@ -87,7 +87,7 @@ def fit_adaptive_draft_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:35, specs/sglang/transforms.yaml:142
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -129,7 +129,7 @@ def fit_coordinated_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:35, specs/sglang/transforms.yaml:142
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -171,7 +171,7 @@ def fit_decode_in_coordinated_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:35, specs/sglang/transforms.yaml:142
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -207,7 +207,7 @@ def fit_dflash_draft(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:35, specs/sglang/transforms.yaml:142
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -277,7 +277,7 @@ def fit_draft_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:35, specs/sglang/transforms.yaml:142
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -347,7 +347,7 @@ def fit_eagle_draft(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:35, specs/sglang/transforms.yaml:142
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -409,14 +409,14 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
         rows.context_tokens,
         rows.proxy_tokens,
     )
-    # split_context: specs/sglang/runners/eager.yaml:34, specs/sglang/transforms.yaml:125
+    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:116
     if config.attn_cp_size > 1:
         dealt = cdiv(tokens, config.attn_cp_size)
         cut = (tokens + requests * (config.attn_cp_size - 1)) // config.attn_cp_size
         context_tokens = align_up(
             dealt if config.cp_strategy == CpStrategy.INTERLEAVE else cut, config.cp_align
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:35, specs/sglang/transforms.yaml:142
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(context_tokens=context_tokens, proxy_tokens=proxy_tokens)
@@ -519,7 +519,7 @@ def fit_frozen_kv_draft(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:35, specs/sglang/transforms.yaml:142
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -576,27 +576,13 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 
 # specs/sglang/modes/idle_beside_extend.yaml:1
 def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
-    """Rows in mode idle_beside_extend as this runner has them, after made_up_row,
-    scatter_proxies.
-    """
-    if not (config.require_mlp_sync or config.pp_size > 1):
+    """Rows in mode idle_beside_extend as this runner has them, after scatter_proxies."""
+    if config.pp_size <= 1:
         return rows
-    requests, tokens, proxy_tokens = rows.requests, rows.tokens, rows.proxy_tokens
-    # made_up_row: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:63
-    if config.require_mlp_sync:
-        requests, tokens = (
-            max(requests, 1 if config.makes_up_rows else 0),
-            max(
-                tokens,
-                align_up(align_up(1, config.attn_tp_size), config.cp_align)
-                if config.makes_up_rows
-                else 0,
-            ),
-        )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:35, specs/sglang/transforms.yaml:142
-    if config.pp_size > 1:
-        proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return rows._replace(requests=requests, tokens=tokens, proxy_tokens=proxy_tokens)
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(proxy_tokens=proxy_tokens)
 
 
 # specs/sglang/modes/idle_in_catch_up.yaml:1
@@ -660,25 +646,13 @@ def pad_idle_in_catch_up(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 
 # specs/sglang/modes/idle_in_catch_up.yaml:1
 def fit_idle_in_catch_up(config: Config, rows: Rows) -> Rows:
-    """Rows in mode idle_in_catch_up as this runner has them, after made_up_row, scatter_proxies."""
-    if not (config.require_mlp_sync or config.pp_size > 1):
+    """Rows in mode idle_in_catch_up as this runner has them, after scatter_proxies."""
+    if config.pp_size <= 1:
         return rows
-    requests, tokens, proxy_tokens = rows.requests, rows.tokens, rows.proxy_tokens
-    # made_up_row: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:63
-    if config.require_mlp_sync:
-        requests, tokens = (
-            max(requests, 1 if config.makes_up_rows else 0),
-            max(
-                tokens,
-                align_up(align_up(1, config.attn_tp_size), config.cp_align)
-                if config.makes_up_rows
-                else 0,
-            ),
-        )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:35, specs/sglang/transforms.yaml:142
-    if config.pp_size > 1:
-        proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return rows._replace(requests=requests, tokens=tokens, proxy_tokens=proxy_tokens)
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(proxy_tokens=proxy_tokens)
 
 
 # specs/sglang/modes/idle_in_coordinated_extend.yaml:1
@@ -714,27 +688,13 @@ def pad_idle_in_coordinated_extend(config: Config, ranks: Ranks, rows: Rows) -> 
 
 # specs/sglang/modes/idle_in_coordinated_extend.yaml:1
 def fit_idle_in_coordinated_extend(config: Config, rows: Rows) -> Rows:
-    """Rows in mode idle_in_coordinated_extend as this runner has them, after made_up_row,
-    scatter_proxies.
-    """
-    if not (config.require_mlp_sync or config.pp_size > 1):
+    """Rows in mode idle_in_coordinated_extend as this runner has them, after scatter_proxies."""
+    if config.pp_size <= 1:
         return rows
-    requests, tokens, proxy_tokens = rows.requests, rows.tokens, rows.proxy_tokens
-    # made_up_row: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:63
-    if config.require_mlp_sync:
-        requests, tokens = (
-            max(requests, 1 if config.makes_up_rows else 0),
-            max(
-                tokens,
-                align_up(align_up(1, config.attn_tp_size), config.cp_align)
-                if config.makes_up_rows
-                else 0,
-            ),
-        )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:35, specs/sglang/transforms.yaml:142
-    if config.pp_size > 1:
-        proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return rows._replace(requests=requests, tokens=tokens, proxy_tokens=proxy_tokens)
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(proxy_tokens=proxy_tokens)
 
 
 # specs/sglang/modes/idle_in_draft.yaml:1
@@ -798,25 +758,13 @@ def pad_idle_in_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 
 # specs/sglang/modes/idle_in_draft.yaml:1
 def fit_idle_in_draft(config: Config, rows: Rows) -> Rows:
-    """Rows in mode idle_in_draft as this runner has them, after made_up_row, scatter_proxies."""
-    if not (config.require_mlp_sync or config.pp_size > 1):
+    """Rows in mode idle_in_draft as this runner has them, after scatter_proxies."""
+    if config.pp_size <= 1:
         return rows
-    requests, tokens, proxy_tokens = rows.requests, rows.tokens, rows.proxy_tokens
-    # made_up_row: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:63
-    if config.require_mlp_sync:
-        requests, tokens = (
-            max(requests, 1 if config.makes_up_rows else 0),
-            max(
-                tokens,
-                align_up(align_up(1, config.attn_tp_size), config.cp_align)
-                if config.makes_up_rows
-                else 0,
-            ),
-        )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:35, specs/sglang/transforms.yaml:142
-    if config.pp_size > 1:
-        proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return rows._replace(requests=requests, tokens=tokens, proxy_tokens=proxy_tokens)
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(proxy_tokens=proxy_tokens)
 
 
 # specs/sglang/modes/idle_in_frozen_draft.yaml:1
@@ -881,27 +829,13 @@ def pad_idle_in_frozen_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 
 # specs/sglang/modes/idle_in_frozen_draft.yaml:1
 def fit_idle_in_frozen_draft(config: Config, rows: Rows) -> Rows:
-    """Rows in mode idle_in_frozen_draft as this runner has them, after made_up_row,
-    scatter_proxies.
-    """
-    if not (config.require_mlp_sync or config.pp_size > 1):
+    """Rows in mode idle_in_frozen_draft as this runner has them, after scatter_proxies."""
+    if config.pp_size <= 1:
         return rows
-    requests, tokens, proxy_tokens = rows.requests, rows.tokens, rows.proxy_tokens
-    # made_up_row: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:63
-    if config.require_mlp_sync:
-        requests, tokens = (
-            max(requests, 1 if config.makes_up_rows else 0),
-            max(
-                tokens,
-                align_up(align_up(1, config.attn_tp_size), config.cp_align)
-                if config.makes_up_rows
-                else 0,
-            ),
-        )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:35, specs/sglang/transforms.yaml:142
-    if config.pp_size > 1:
-        proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return rows._replace(requests=requests, tokens=tokens, proxy_tokens=proxy_tokens)
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(proxy_tokens=proxy_tokens)
 
 
 def served_modes(config: Config) -> tuple[Mode, ...]:
@@ -1222,7 +1156,7 @@ class EagerDraftRunner:
         require_same_outputs(live.mode.value, padded, unpadded, self.debug, place=place)
         return padded
 
-    # specs/sglang/runners/eager.yaml:105
+    # specs/sglang/runners/eager.yaml:103
     def warm_up(
         self,
         engine: EagerDraftEngine[InputsT, ShardsT, HiddenT, OutputT],
@@ -2173,9 +2107,9 @@ class EagerDraftRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
-            binding="max(1 if max(0, align_up(align_up(prefill_limit_draft, attn_tp_size), "
+            binding="1 if max(0, align_up(align_up(prefill_limit_draft, attn_tp_size), "
             "cp_align) if not dllm and speculative_algorithm == eagle and 1 < "
-            "num_dp_ranks else 0) > 0 else 0, 1 if makes_up_rows else 0)",
+            "num_dp_ranks else 0) > 0 else 0",
         )
         check_extent(
             "idle_beside_extend",
@@ -2184,9 +2118,9 @@ class EagerDraftRunner:
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
             place="specs/sglang/slots.yaml:28",
-            binding="max(1 if max(0, align_up(align_up(prefill_limit_draft, attn_tp_size), "
+            binding="1 if max(0, align_up(align_up(prefill_limit_draft, attn_tp_size), "
             "cp_align) if not dllm and speculative_algorithm == eagle and 1 < "
-            "num_dp_ranks else 0) > 0 else 0, 1 if makes_up_rows else 0)",
+            "num_dp_ranks else 0) > 0 else 0",
         )
         check_extent(
             "idle_beside_extend",
@@ -2197,8 +2131,7 @@ class EagerDraftRunner:
             place="specs/sglang/engine.yaml:8",
             binding="max(0, align_up(align_up(prefill_limit_draft, attn_tp_size), cp_align) "
             "if not dllm and speculative_algorithm == eagle and 1 < num_dp_ranks else"
-            " 0, align_up(align_up(1, attn_tp_size), cp_align) if makes_up_rows else "
-            "0)",
+            " 0)",
         )
         return Extents(rows, padded_rows)
 
@@ -2235,8 +2168,7 @@ class EagerDraftRunner:
             "draft_extend_width, attn_tp_size), cp_align) // draft_extend_width if "
             "speculative_algorithm == eagle and not adaptive and 1 < num_dp_ranks "
             "else 0, 0 // draft_extend_width if speculative_algorithm == eagle and "
-            "not adaptive and require_mlp_sync and 1 < num_dp_ranks else 0, 1 if "
-            "makes_up_rows else 0)",
+            "not adaptive and require_mlp_sync and 1 < num_dp_ranks else 0)",
         )
         check_extent(
             "idle_in_catch_up",
@@ -2247,8 +2179,7 @@ class EagerDraftRunner:
             place="specs/sglang/engine.yaml:8",
             binding="max(0, align_up(align_up(max_running_requests * draft_extend_width, "
             "attn_tp_size), cp_align) if speculative_algorithm == eagle and not "
-            "adaptive and 1 < num_dp_ranks else 0, align_up(align_up(1, "
-            "attn_tp_size), cp_align) if makes_up_rows else 0)",
+            "adaptive and 1 < num_dp_ranks else 0)",
         )
         return Extents(rows, padded_rows)
 
@@ -2283,7 +2214,7 @@ class EagerDraftRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
-            binding="max(0, 1 if makes_up_rows else 0)",
+            binding="0",
         )
         check_extent(
             "idle_in_coordinated_extend",
@@ -2292,7 +2223,7 @@ class EagerDraftRunner:
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
             place="specs/sglang/slots.yaml:28",
-            binding="max(0, 1 if makes_up_rows else 0)",
+            binding="0",
         )
         check_extent(
             "idle_in_coordinated_extend",
@@ -2301,7 +2232,7 @@ class EagerDraftRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="max(0, align_up(align_up(1, attn_tp_size), cp_align) if makes_up_rows else 0)",
+            binding="0",
         )
         return Extents(rows, padded_rows)
 
@@ -2337,7 +2268,7 @@ class EagerDraftRunner:
             "speculative_eagle_topk if speculative_algorithm == eagle and 1 < "
             "num_dp_ranks else 0, 0 // speculative_eagle_topk if "
             "speculative_algorithm == eagle and require_mlp_sync and 1 < num_dp_ranks"
-            " else 0, 1 if makes_up_rows else 0)",
+            " else 0)",
         )
         check_extent(
             "idle_in_draft",
@@ -2348,8 +2279,7 @@ class EagerDraftRunner:
             place="specs/sglang/engine.yaml:8",
             binding="max(0, align_up(align_up(max_running_requests * speculative_eagle_topk, "
             "attn_tp_size), cp_align) if speculative_algorithm == eagle and 1 < "
-            "num_dp_ranks else 0, align_up(align_up(1, attn_tp_size), cp_align) if "
-            "makes_up_rows else 0)",
+            "num_dp_ranks else 0)",
         )
         return Extents(rows, padded_rows)
 
@@ -2384,7 +2314,7 @@ class EagerDraftRunner:
             place="specs/sglang/engine.yaml:7",
             binding="max(0, align_up(align_up(max_running_requests * speculative_eagle_topk, "
             "attn_tp_size), cp_align) if speculative_algorithm == frozen_kv_mtp and 1"
-            " < num_dp_ranks else 0, 1 if makes_up_rows else 0)",
+            " < num_dp_ranks else 0)",
         )
         check_extent(
             "idle_in_frozen_draft",
@@ -2395,8 +2325,7 @@ class EagerDraftRunner:
             place="specs/sglang/engine.yaml:8",
             binding="max(0, align_up(align_up(max_running_requests * speculative_eagle_topk, "
             "attn_tp_size), cp_align) if speculative_algorithm == frozen_kv_mtp and 1"
-            " < num_dp_ranks else 0, align_up(align_up(1, attn_tp_size), cp_align) if"
-            " makes_up_rows else 0)",
+            " < num_dp_ranks else 0)",
         )
         return Extents(rows, padded_rows)
 
@@ -4589,50 +4518,50 @@ class EagerDraftRunner:
         dflash_draft, draft_extend, extend, idle_beside_extend, idle_in_coordinated_extend.
         """
         config = self.config
-        # specs/sglang/runners/eager.yaml:57
+        # specs/sglang/runners/eager.yaml:55
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:58
+        # specs/sglang/runners/eager.yaml:56
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if engine.needs_metadata(batch):
             if engine.decode_context_parallel(batch):
-                # specs/sglang/runners/eager.yaml:59
+                # specs/sglang/runners/eager.yaml:57
                 engine.plan_decode_context(batch)
-            # specs/sglang/runners/eager.yaml:60
+            # specs/sglang/runners/eager.yaml:58
             engine.prepare_model(batch)
-            # specs/sglang/runners/eager.yaml:61
+            # specs/sglang/runners/eager.yaml:59
             engine.plan_attention(batch)
         context_parallel = engine.context_parallel(batch)
         if context_parallel:
-            # specs/sglang/runners/eager.yaml:67
+            # specs/sglang/runners/eager.yaml:65
             shards = engine.split_context(batch)
         else:
-            # specs/sglang/runners/eager.yaml:68
+            # specs/sglang/runners/eager.yaml:66
             engine.clear_context(batch)
-        # specs/sglang/runners/eager.yaml:79
+        # specs/sglang/runners/eager.yaml:77
         with engine.timer(batch):
             if context_parallel:
-                # specs/sglang/runners/eager.yaml:86
+                # specs/sglang/runners/eager.yaml:84
                 hidden = engine.forward_sharded(batch, inputs, shards)
                 if engine.last_pipeline_rank(batch):
-                    # specs/sglang/runners/eager.yaml:91
+                    # specs/sglang/runners/eager.yaml:89
                     hidden = engine.gather_context(batch, hidden)
-                    # specs/sglang/runners/eager.yaml:95
+                    # specs/sglang/runners/eager.yaml:93
                     output = engine.compute_logits(batch, hidden)
                 else:
-                    # specs/sglang/runners/eager.yaml:99
+                    # specs/sglang/runners/eager.yaml:97
                     output = engine.pass_hidden_on(batch, hidden)
             else:
-                # specs/sglang/runners/eager.yaml:80
+                # specs/sglang/runners/eager.yaml:78
                 with engine.piecewise(batch) if engine.piecewise_platform(batch) else nullcontext():
                     output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:103
+        # specs/sglang/runners/eager.yaml:101
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:103",
+            place="specs/sglang/runners/eager.yaml:101",
         )
         return output
 
@@ -4645,32 +4574,32 @@ class EagerDraftRunner:
         """The steps of eagle_draft, frozen_kv_draft."""
         config = self.config
         if config.enable_pdmux:
-            # specs/sglang/runners/eager.yaml:56
+            # specs/sglang/runners/eager.yaml:54
             engine.choose_stream_backend(live)
-        # specs/sglang/runners/eager.yaml:57
+        # specs/sglang/runners/eager.yaml:55
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:58
+        # specs/sglang/runners/eager.yaml:56
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if engine.needs_metadata(batch):
-            # specs/sglang/runners/eager.yaml:60
+            # specs/sglang/runners/eager.yaml:58
             engine.prepare_model(batch)
-            # specs/sglang/runners/eager.yaml:61
+            # specs/sglang/runners/eager.yaml:59
             engine.plan_attention(batch)
-        # specs/sglang/runners/eager.yaml:71
-        # specs/sglang/runners/eager.yaml:72
+        # specs/sglang/runners/eager.yaml:69
+        # specs/sglang/runners/eager.yaml:70
         with (
             engine.timer(batch),
             engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
         ):
             output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:103
+        # specs/sglang/runners/eager.yaml:101
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:103",
+            place="specs/sglang/runners/eager.yaml:101",
         )
         return output
 
@@ -4682,30 +4611,30 @@ class EagerDraftRunner:
     ) -> OutputT:
         """The steps of idle_in_catch_up, idle_in_draft, idle_in_frozen_draft."""
         config = self.config
-        # specs/sglang/runners/eager.yaml:57
+        # specs/sglang/runners/eager.yaml:55
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:58
+        # specs/sglang/runners/eager.yaml:56
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if batch.has_padding:
-            # specs/sglang/runners/eager.yaml:65
+            # specs/sglang/runners/eager.yaml:63
             engine.plan_attention(batch)
         else:
-            # specs/sglang/runners/eager.yaml:66
+            # specs/sglang/runners/eager.yaml:64
             engine.drop_plan(batch)
-        # specs/sglang/runners/eager.yaml:71
-        # specs/sglang/runners/eager.yaml:72
+        # specs/sglang/runners/eager.yaml:69
+        # specs/sglang/runners/eager.yaml:70
         with (
             engine.timer(batch),
             engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
         ):
             output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:103
+        # specs/sglang/runners/eager.yaml:101
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:103",
+            place="specs/sglang/runners/eager.yaml:101",
         )
         return output

@@ -85,7 +85,7 @@ def fit_adaptive_verify(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:35, specs/sglang/transforms.yaml:142
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -127,7 +127,7 @@ def fit_coordinated_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:35, specs/sglang/transforms.yaml:142
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -204,7 +204,7 @@ def fit_decode(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:106
+    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:97
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -213,7 +213,7 @@ def fit_decode(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:35, specs/sglang/transforms.yaml:142
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -271,7 +271,7 @@ def fit_decode_beside_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:35, specs/sglang/transforms.yaml:142
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -313,7 +313,7 @@ def fit_decode_in_coordinated_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:35, specs/sglang/transforms.yaml:142
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -390,7 +390,7 @@ def fit_dllm_extend(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:106
+    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:97
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -399,7 +399,7 @@ def fit_dllm_extend(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:35, specs/sglang/transforms.yaml:142
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -467,14 +467,14 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
         rows.context_tokens,
         rows.proxy_tokens,
     )
-    # split_context: specs/sglang/runners/eager.yaml:34, specs/sglang/transforms.yaml:125
+    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:116
     if config.attn_cp_size > 1:
         dealt = cdiv(tokens, config.attn_cp_size)
         cut = (tokens + requests * (config.attn_cp_size - 1)) // config.attn_cp_size
         context_tokens = align_up(
             dealt if config.cp_strategy == CpStrategy.INTERLEAVE else cut, config.cp_align
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:35, specs/sglang/transforms.yaml:142
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(context_tokens=context_tokens, proxy_tokens=proxy_tokens)
@@ -532,13 +532,13 @@ def fit_extend_in_two(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_prompts: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:116
+    # split_prompts: specs/sglang/runners/eager.yaml:31, specs/sglang/transforms.yaml:107
     if config.enable_two_batch_overlap:
         first_tokens, second_tokens = (
             align_up(split_tokens, config.attn_tp_size),
             align_up(tokens - split_tokens, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:35, specs/sglang/transforms.yaml:142
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -607,8 +607,8 @@ def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 
 # specs/sglang/modes/idle.yaml:1
 def fit_idle(config: Config, rows: Rows) -> Rows:
-    """Rows in mode idle as this runner has them, after made_up_row, split_rows, scatter_proxies."""
-    if not (config.require_mlp_sync or config.enable_two_batch_overlap or config.pp_size > 1):
+    """Rows in mode idle as this runner has them, after split_rows, scatter_proxies."""
+    if not (config.enable_two_batch_overlap or config.pp_size > 1):
         return rows
     requests, tokens, split_tokens, first_tokens, second_tokens, proxy_tokens = (
         rows.requests,
@@ -618,18 +618,7 @@ def fit_idle(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # made_up_row: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:63
-    if config.require_mlp_sync:
-        requests, tokens = (
-            max(requests, 1 if config.makes_up_rows else 0),
-            max(
-                tokens,
-                align_up(align_up(1, config.attn_tp_size), config.cp_align)
-                if config.makes_up_rows
-                else 0,
-            ),
-        )
-    # split_rows: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:106
+    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:97
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -638,12 +627,10 @@ def fit_idle(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:35, specs/sglang/transforms.yaml:142
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
-        requests=requests,
-        tokens=tokens,
         split_tokens=split_tokens,
         first_tokens=first_tokens,
         second_tokens=second_tokens,
@@ -703,27 +690,13 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 
 # specs/sglang/modes/idle_beside_extend.yaml:1
 def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
-    """Rows in mode idle_beside_extend as this runner has them, after made_up_row,
-    scatter_proxies.
-    """
-    if not (config.require_mlp_sync or config.pp_size > 1):
+    """Rows in mode idle_beside_extend as this runner has them, after scatter_proxies."""
+    if config.pp_size <= 1:
         return rows
-    requests, tokens, proxy_tokens = rows.requests, rows.tokens, rows.proxy_tokens
-    # made_up_row: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:63
-    if config.require_mlp_sync:
-        requests, tokens = (
-            max(requests, 1 if config.makes_up_rows else 0),
-            max(
-                tokens,
-                align_up(align_up(1, config.attn_tp_size), config.cp_align)
-                if config.makes_up_rows
-                else 0,
-            ),
-        )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:35, specs/sglang/transforms.yaml:142
-    if config.pp_size > 1:
-        proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return rows._replace(requests=requests, tokens=tokens, proxy_tokens=proxy_tokens)
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(proxy_tokens=proxy_tokens)
 
 
 # specs/sglang/modes/idle_in_coordinated_extend.yaml:1
@@ -759,27 +732,13 @@ def pad_idle_in_coordinated_extend(config: Config, ranks: Ranks, rows: Rows) -> 
 
 # specs/sglang/modes/idle_in_coordinated_extend.yaml:1
 def fit_idle_in_coordinated_extend(config: Config, rows: Rows) -> Rows:
-    """Rows in mode idle_in_coordinated_extend as this runner has them, after made_up_row,
-    scatter_proxies.
-    """
-    if not (config.require_mlp_sync or config.pp_size > 1):
+    """Rows in mode idle_in_coordinated_extend as this runner has them, after scatter_proxies."""
+    if config.pp_size <= 1:
         return rows
-    requests, tokens, proxy_tokens = rows.requests, rows.tokens, rows.proxy_tokens
-    # made_up_row: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:63
-    if config.require_mlp_sync:
-        requests, tokens = (
-            max(requests, 1 if config.makes_up_rows else 0),
-            max(
-                tokens,
-                align_up(align_up(1, config.attn_tp_size), config.cp_align)
-                if config.makes_up_rows
-                else 0,
-            ),
-        )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:35, specs/sglang/transforms.yaml:142
-    if config.pp_size > 1:
-        proxy_tokens = cdiv(tokens, config.proxy_ranks)
-    return rows._replace(requests=requests, tokens=tokens, proxy_tokens=proxy_tokens)
+    tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    proxy_tokens = cdiv(tokens, config.proxy_ranks)
+    return rows._replace(proxy_tokens=proxy_tokens)
 
 
 # specs/sglang/modes/mixed.yaml:1
@@ -839,14 +798,14 @@ def fit_mixed(config: Config, rows: Rows) -> Rows:
         rows.context_tokens,
         rows.proxy_tokens,
     )
-    # split_context: specs/sglang/runners/eager.yaml:34, specs/sglang/transforms.yaml:125
+    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:116
     if config.attn_cp_size > 1:
         dealt = cdiv(tokens, config.attn_cp_size)
         cut = (tokens + requests * (config.attn_cp_size - 1)) // config.attn_cp_size
         context_tokens = align_up(
             dealt if config.cp_strategy == CpStrategy.INTERLEAVE else cut, config.cp_align
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:35, specs/sglang/transforms.yaml:142
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(context_tokens=context_tokens, proxy_tokens=proxy_tokens)
@@ -904,7 +863,7 @@ def fit_split_prefill(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:35, specs/sglang/transforms.yaml:142
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -983,7 +942,7 @@ def fit_target_verify(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:106
+    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:97
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -992,7 +951,7 @@ def fit_target_verify(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:35, specs/sglang/transforms.yaml:142
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -1288,7 +1247,7 @@ class EagerTargetRunner:
         require_same_outputs(live.mode.value, padded, unpadded, self.debug, place=place)
         return padded
 
-    # specs/sglang/runners/eager.yaml:105
+    # specs/sglang/runners/eager.yaml:103
     def warm_up(
         self,
         engine: EagerTargetEngine[InputsT, ShardsT, HiddenT, OutputT],
@@ -2498,15 +2457,7 @@ class EagerTargetRunner:
             " cp_align) // dllm_block_size if dllm and 1 < num_dp_ranks else 0, "
             "align_up(align_up(max_running_requests * speculative_num_draft_tokens, "
             "attn_tp_size), cp_align) // speculative_num_draft_tokens if speculative "
-            "and not adaptive and 1 < num_dp_ranks else 0, 1 if makes_up_rows else 0)"
-            " if require_mlp_sync else max(0, align_up(align_up(max_running_requests,"
-            " attn_tp_size), cp_align) if not speculative and not dllm and 1 < "
-            "num_dp_ranks else 0, align_up(align_up(max_running_requests * "
-            "dllm_block_size, attn_tp_size), cp_align) // dllm_block_size if dllm and"
-            " 1 < num_dp_ranks else 0, align_up(align_up(max_running_requests * "
-            "speculative_num_draft_tokens, attn_tp_size), cp_align) // "
-            "speculative_num_draft_tokens if speculative and not adaptive and 1 < "
-            "num_dp_ranks else 0) if require_mlp_sync else 0",
+            "and not adaptive and 1 < num_dp_ranks else 0) if require_mlp_sync else 0",
         )
         check_extent(
             "idle",
@@ -2517,14 +2468,6 @@ class EagerTargetRunner:
             place="specs/sglang/engine.yaml:8",
             binding="max(0, align_up(align_up(max_running_requests, attn_tp_size), cp_align) "
             "if not speculative and not dllm and 1 < num_dp_ranks else 0, "
-            "align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size),"
-            " cp_align) if dllm and 1 < num_dp_ranks else 0, "
-            "align_up(align_up(max_running_requests * speculative_num_draft_tokens, "
-            "attn_tp_size), cp_align) if speculative and not adaptive and 1 < "
-            "num_dp_ranks else 0, align_up(align_up(1, attn_tp_size), cp_align) if "
-            "makes_up_rows else 0) if require_mlp_sync else max(0, "
-            "align_up(align_up(max_running_requests, attn_tp_size), cp_align) if not "
-            "speculative and not dllm and 1 < num_dp_ranks else 0, "
             "align_up(align_up(max_running_requests * dllm_block_size, attn_tp_size),"
             " cp_align) if dllm and 1 < num_dp_ranks else 0, "
             "align_up(align_up(max_running_requests * speculative_num_draft_tokens, "
@@ -2564,7 +2507,7 @@ class EagerTargetRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
-            binding="max(1 if max(0, align_up(align_up(max_running_requests, attn_tp_size), "
+            binding="1 if max(0, align_up(align_up(max_running_requests, attn_tp_size), "
             "cp_align) if not speculative and not dllm and require_mlp_sync and 1 < "
             "num_dp_ranks else 0, align_up(align_up(prefill_limit_target, "
             "attn_tp_size), cp_align) if not dllm and 1 < num_dp_ranks else 0, "
@@ -2573,7 +2516,7 @@ class EagerTargetRunner:
             "1 < num_dp_ranks else 0, align_up(align_up(prefill_limit_target, "
             "attn_tp_size), cp_align) if enable_mixed_chunk and not speculative and "
             "max_running_requests >= 2 and prefill_limit_target >= 2 and 1 < "
-            "num_dp_ranks else 0) > 0 else 0, 1 if makes_up_rows else 0)",
+            "num_dp_ranks else 0) > 0 else 0",
         )
         check_extent(
             "idle_beside_extend",
@@ -2582,7 +2525,7 @@ class EagerTargetRunner:
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
             place="specs/sglang/slots.yaml:28",
-            binding="max(1 if max(0, align_up(align_up(max_running_requests, attn_tp_size), "
+            binding="1 if max(0, align_up(align_up(max_running_requests, attn_tp_size), "
             "cp_align) if not speculative and not dllm and require_mlp_sync and 1 < "
             "num_dp_ranks else 0, align_up(align_up(prefill_limit_target, "
             "attn_tp_size), cp_align) if not dllm and 1 < num_dp_ranks else 0, "
@@ -2591,7 +2534,7 @@ class EagerTargetRunner:
             "1 < num_dp_ranks else 0, align_up(align_up(prefill_limit_target, "
             "attn_tp_size), cp_align) if enable_mixed_chunk and not speculative and "
             "max_running_requests >= 2 and prefill_limit_target >= 2 and 1 < "
-            "num_dp_ranks else 0) > 0 else 0, 1 if makes_up_rows else 0)",
+            "num_dp_ranks else 0) > 0 else 0",
         )
         check_extent(
             "idle_beside_extend",
@@ -2609,8 +2552,7 @@ class EagerTargetRunner:
             "1 < num_dp_ranks else 0, align_up(align_up(prefill_limit_target, "
             "attn_tp_size), cp_align) if enable_mixed_chunk and not speculative and "
             "max_running_requests >= 2 and prefill_limit_target >= 2 and 1 < "
-            "num_dp_ranks else 0, align_up(align_up(1, attn_tp_size), cp_align) if "
-            "makes_up_rows else 0)",
+            "num_dp_ranks else 0)",
         )
         return Extents(rows, padded_rows)
 
@@ -2645,7 +2587,7 @@ class EagerTargetRunner:
             padded_rows.requests,
             self.capacities.requests,
             place="specs/sglang/engine.yaml:7",
-            binding="max(0, 1 if makes_up_rows else 0)",
+            binding="0",
         )
         check_extent(
             "idle_in_coordinated_extend",
@@ -2654,7 +2596,7 @@ class EagerTargetRunner:
             padded_rows.requests,
             self.capacities.extend_seq_lens_0,
             place="specs/sglang/slots.yaml:28",
-            binding="max(0, 1 if makes_up_rows else 0)",
+            binding="0",
         )
         check_extent(
             "idle_in_coordinated_extend",
@@ -2663,7 +2605,7 @@ class EagerTargetRunner:
             padded_rows.tokens,
             self.capacities.tokens,
             place="specs/sglang/engine.yaml:8",
-            binding="max(0, align_up(align_up(1, attn_tp_size), cp_align) if makes_up_rows else 0)",
+            binding="0",
         )
         return Extents(rows, padded_rows)
 
@@ -5203,50 +5145,50 @@ class EagerTargetRunner:
         idle_in_coordinated_extend, mixed, split_prefill, target_verify.
         """
         config = self.config
-        # specs/sglang/runners/eager.yaml:57
+        # specs/sglang/runners/eager.yaml:55
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:58
+        # specs/sglang/runners/eager.yaml:56
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if engine.needs_metadata(batch):
             if engine.decode_context_parallel(batch):
-                # specs/sglang/runners/eager.yaml:59
+                # specs/sglang/runners/eager.yaml:57
                 engine.plan_decode_context(batch)
-            # specs/sglang/runners/eager.yaml:60
+            # specs/sglang/runners/eager.yaml:58
             engine.prepare_model(batch)
-            # specs/sglang/runners/eager.yaml:61
+            # specs/sglang/runners/eager.yaml:59
             engine.plan_attention(batch)
         context_parallel = engine.context_parallel(batch)
         if context_parallel:
-            # specs/sglang/runners/eager.yaml:67
+            # specs/sglang/runners/eager.yaml:65
             shards = engine.split_context(batch)
         else:
-            # specs/sglang/runners/eager.yaml:68
+            # specs/sglang/runners/eager.yaml:66
             engine.clear_context(batch)
-        # specs/sglang/runners/eager.yaml:79
+        # specs/sglang/runners/eager.yaml:77
         with engine.timer(batch):
             if context_parallel:
-                # specs/sglang/runners/eager.yaml:86
+                # specs/sglang/runners/eager.yaml:84
                 hidden = engine.forward_sharded(batch, inputs, shards)
                 if engine.last_pipeline_rank(batch):
-                    # specs/sglang/runners/eager.yaml:91
+                    # specs/sglang/runners/eager.yaml:89
                     hidden = engine.gather_context(batch, hidden)
-                    # specs/sglang/runners/eager.yaml:95
+                    # specs/sglang/runners/eager.yaml:93
                     output = engine.compute_logits(batch, hidden)
                 else:
-                    # specs/sglang/runners/eager.yaml:99
+                    # specs/sglang/runners/eager.yaml:97
                     output = engine.pass_hidden_on(batch, hidden)
             else:
-                # specs/sglang/runners/eager.yaml:80
+                # specs/sglang/runners/eager.yaml:78
                 with engine.piecewise(batch) if engine.piecewise_platform(batch) else nullcontext():
                     output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:103
+        # specs/sglang/runners/eager.yaml:101
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:103",
+            place="specs/sglang/runners/eager.yaml:101",
         )
         return output
 
@@ -5259,32 +5201,32 @@ class EagerTargetRunner:
         """The steps of decode."""
         config = self.config
         if config.enable_pdmux:
-            # specs/sglang/runners/eager.yaml:56
+            # specs/sglang/runners/eager.yaml:54
             engine.choose_stream_backend(live)
-        # specs/sglang/runners/eager.yaml:57
+        # specs/sglang/runners/eager.yaml:55
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:58
+        # specs/sglang/runners/eager.yaml:56
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if engine.needs_metadata(batch):
-            # specs/sglang/runners/eager.yaml:60
+            # specs/sglang/runners/eager.yaml:58
             engine.prepare_model(batch)
-            # specs/sglang/runners/eager.yaml:61
+            # specs/sglang/runners/eager.yaml:59
             engine.plan_attention(batch)
-        # specs/sglang/runners/eager.yaml:71
-        # specs/sglang/runners/eager.yaml:72
+        # specs/sglang/runners/eager.yaml:69
+        # specs/sglang/runners/eager.yaml:70
         with (
             engine.timer(batch),
             engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
         ):
             output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:103
+        # specs/sglang/runners/eager.yaml:101
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:103",
+            place="specs/sglang/runners/eager.yaml:101",
         )
         return output
 
@@ -5296,30 +5238,30 @@ class EagerTargetRunner:
     ) -> OutputT:
         """The steps of idle."""
         config = self.config
-        # specs/sglang/runners/eager.yaml:57
+        # specs/sglang/runners/eager.yaml:55
         inputs = engine.collect_inputs(live)
-        # specs/sglang/runners/eager.yaml:58
+        # specs/sglang/runners/eager.yaml:56
         batch = self.load(live, copy=not config.enable_pdmux, pad=pad)
         if batch.has_padding:
-            # specs/sglang/runners/eager.yaml:65
+            # specs/sglang/runners/eager.yaml:63
             engine.plan_attention(batch)
         else:
-            # specs/sglang/runners/eager.yaml:66
+            # specs/sglang/runners/eager.yaml:64
             engine.drop_plan(batch)
-        # specs/sglang/runners/eager.yaml:71
-        # specs/sglang/runners/eager.yaml:72
+        # specs/sglang/runners/eager.yaml:69
+        # specs/sglang/runners/eager.yaml:70
         with (
             engine.timer(batch),
             engine.stream_backend(batch) if config.enable_pdmux else nullcontext(),
         ):
             output = engine.forward(batch, inputs)
-        # specs/sglang/runners/eager.yaml:103
+        # specs/sglang/runners/eager.yaml:101
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/eager.yaml:103",
+            place="specs/sglang/runners/eager.yaml:101",
         )
         return output

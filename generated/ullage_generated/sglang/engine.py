@@ -234,79 +234,79 @@ class EagerTargetEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/eager.yaml:38
+    # specs/sglang/runners/eager.yaml:36
     def needs_metadata(self, batch: EagerTargetBatch, /) -> bool:
         """Whether the attention plan of this batch is not made yet."""
         ...
 
-    # specs/sglang/runners/eager.yaml:39
+    # specs/sglang/runners/eager.yaml:37
     def decode_context_parallel(self, batch: EagerTargetBatch, /) -> bool:
         """Whether the model gathers key-values over decode-context-parallel ranks."""
         ...
 
-    # specs/sglang/runners/eager.yaml:40
+    # specs/sglang/runners/eager.yaml:38
     def context_parallel(self, batch: EagerTargetBatch, /) -> bool:
         """Whether this batch is split over context-parallel ranks."""
         ...
 
-    # specs/sglang/runners/eager.yaml:41
+    # specs/sglang/runners/eager.yaml:39
     def last_pipeline_rank(self, batch: EagerTargetBatch, /) -> bool:
         """Whether this rank holds the output head."""
         ...
 
-    # specs/sglang/runners/eager.yaml:42
+    # specs/sglang/runners/eager.yaml:40
     def piecewise_platform(self, batch: EagerTargetBatch, /) -> bool:
         """Whether this platform runs eager extends inside its piecewise-graph context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:45
+    # specs/sglang/runners/eager.yaml:43
     def timer(self, batch: EagerTargetBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/eager.yaml:46
+    # specs/sglang/runners/eager.yaml:44
     def stream_backend(self, batch: EagerTargetBatch, /) -> AbstractContextManager[object]:
         """Publishes the attention backend chosen for this stream."""
         ...
 
-    # specs/sglang/runners/eager.yaml:47
+    # specs/sglang/runners/eager.yaml:45
     def piecewise(self, batch: EagerTargetBatch, /) -> AbstractContextManager[object]:
         """The context of piecewise graphs."""
         ...
 
-    # specs/sglang/runners/eager.yaml:57
+    # specs/sglang/runners/eager.yaml:55
     def collect_inputs(self, batch: LiveBatch, /) -> InputsT:
         """Collect inputs; gives what forward takes besides the batch, such as pipeline proxies
         and embeddings.
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:59
+    # specs/sglang/runners/eager.yaml:57
     def plan_decode_context(self, batch: EagerTargetBatch, /) -> None:
         """Plan decode context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:60
+    # specs/sglang/runners/eager.yaml:58
     def prepare_model(self, batch: EagerTargetBatch, /) -> None:
         """Prepare model."""
         ...
 
-    # specs/sglang/runners/eager.yaml:61
+    # specs/sglang/runners/eager.yaml:59
     def plan_attention(self, batch: EagerTargetBatch, /) -> None:
         """Plan attention; reads for attention_planner, table_lookup, extend_planner."""
         ...
 
-    # specs/sglang/runners/eager.yaml:67
+    # specs/sglang/runners/eager.yaml:65
     def split_context(self, batch: EagerTargetBatch, /) -> ShardsT:
         """Split context; gives this rank's share of the hidden states and positions."""
         ...
 
-    # specs/sglang/runners/eager.yaml:68
+    # specs/sglang/runners/eager.yaml:66
     def clear_context(self, batch: EagerTargetBatch, /) -> None:
         """Clear context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:80
+    # specs/sglang/runners/eager.yaml:78
     def forward(self, batch: EagerTargetBatch, inputs: InputsT, /) -> OutputT_co:
         """Forward; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, axes_rotary, kv_writer, expert_routing, cross_attention, state_tracker,
@@ -314,7 +314,7 @@ class EagerTargetEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:86
+    # specs/sglang/runners/eager.yaml:84
     def forward_sharded(
         self, batch: EagerTargetBatch, inputs: InputsT, shards: ShardsT, /
     ) -> HiddenT:
@@ -324,32 +324,32 @@ class EagerTargetEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:91
+    # specs/sglang/runners/eager.yaml:89
     def gather_context(self, batch: EagerTargetBatch, hidden: HiddenT, /) -> HiddenT:
         """Gather context; gives hidden states, and auxiliary ones where the model captures them."""
         ...
 
-    # specs/sglang/runners/eager.yaml:95
+    # specs/sglang/runners/eager.yaml:93
     def compute_logits(self, batch: EagerTargetBatch, hidden: HiddenT, /) -> OutputT_co:
         """Compute logits; gives logits, or proxies for the next pipeline rank."""
         ...
 
-    # specs/sglang/runners/eager.yaml:99
+    # specs/sglang/runners/eager.yaml:97
     def pass_hidden_on(self, batch: EagerTargetBatch, hidden: HiddenT, /) -> OutputT_co:
         """Pass hidden on; gives logits, or proxies for the next pipeline rank."""
         ...
 
-    # specs/sglang/runners/eager.yaml:56
+    # specs/sglang/runners/eager.yaml:54
     def choose_stream_backend(self, batch: LiveBatch, /) -> None:
         """Choose stream backend."""
         ...
 
-    # specs/sglang/runners/eager.yaml:66
+    # specs/sglang/runners/eager.yaml:64
     def drop_plan(self, batch: EagerTargetBatch, /) -> None:
         """Drop plan."""
         ...
 
-    # specs/sglang/runners/eager.yaml:105
+    # specs/sglang/runners/eager.yaml:103
     def autotune(self, batch: EagerTargetBatch, /) -> None:
         """Runs once before serving, on the largest batch of a mode."""
         ...
@@ -368,79 +368,79 @@ class EagerDraftEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/eager.yaml:38
+    # specs/sglang/runners/eager.yaml:36
     def needs_metadata(self, batch: EagerDraftBatch, /) -> bool:
         """Whether the attention plan of this batch is not made yet."""
         ...
 
-    # specs/sglang/runners/eager.yaml:39
+    # specs/sglang/runners/eager.yaml:37
     def decode_context_parallel(self, batch: EagerDraftBatch, /) -> bool:
         """Whether the model gathers key-values over decode-context-parallel ranks."""
         ...
 
-    # specs/sglang/runners/eager.yaml:40
+    # specs/sglang/runners/eager.yaml:38
     def context_parallel(self, batch: EagerDraftBatch, /) -> bool:
         """Whether this batch is split over context-parallel ranks."""
         ...
 
-    # specs/sglang/runners/eager.yaml:41
+    # specs/sglang/runners/eager.yaml:39
     def last_pipeline_rank(self, batch: EagerDraftBatch, /) -> bool:
         """Whether this rank holds the output head."""
         ...
 
-    # specs/sglang/runners/eager.yaml:42
+    # specs/sglang/runners/eager.yaml:40
     def piecewise_platform(self, batch: EagerDraftBatch, /) -> bool:
         """Whether this platform runs eager extends inside its piecewise-graph context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:45
+    # specs/sglang/runners/eager.yaml:43
     def timer(self, batch: EagerDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/eager.yaml:46
+    # specs/sglang/runners/eager.yaml:44
     def stream_backend(self, batch: EagerDraftBatch, /) -> AbstractContextManager[object]:
         """Publishes the attention backend chosen for this stream."""
         ...
 
-    # specs/sglang/runners/eager.yaml:47
+    # specs/sglang/runners/eager.yaml:45
     def piecewise(self, batch: EagerDraftBatch, /) -> AbstractContextManager[object]:
         """The context of piecewise graphs."""
         ...
 
-    # specs/sglang/runners/eager.yaml:57
+    # specs/sglang/runners/eager.yaml:55
     def collect_inputs(self, batch: LiveBatch, /) -> InputsT:
         """Collect inputs; gives what forward takes besides the batch, such as pipeline proxies
         and embeddings.
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:59
+    # specs/sglang/runners/eager.yaml:57
     def plan_decode_context(self, batch: EagerDraftBatch, /) -> None:
         """Plan decode context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:60
+    # specs/sglang/runners/eager.yaml:58
     def prepare_model(self, batch: EagerDraftBatch, /) -> None:
         """Prepare model."""
         ...
 
-    # specs/sglang/runners/eager.yaml:61
+    # specs/sglang/runners/eager.yaml:59
     def plan_attention(self, batch: EagerDraftBatch, /) -> None:
         """Plan attention; reads for attention_planner, table_lookup, extend_planner."""
         ...
 
-    # specs/sglang/runners/eager.yaml:67
+    # specs/sglang/runners/eager.yaml:65
     def split_context(self, batch: EagerDraftBatch, /) -> ShardsT:
         """Split context; gives this rank's share of the hidden states and positions."""
         ...
 
-    # specs/sglang/runners/eager.yaml:68
+    # specs/sglang/runners/eager.yaml:66
     def clear_context(self, batch: EagerDraftBatch, /) -> None:
         """Clear context."""
         ...
 
-    # specs/sglang/runners/eager.yaml:80
+    # specs/sglang/runners/eager.yaml:78
     def forward(self, batch: EagerDraftBatch, inputs: InputsT, /) -> OutputT_co:
         """Forward; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, axes_rotary, kv_writer, expert_routing, cross_attention, state_tracker,
@@ -448,7 +448,7 @@ class EagerDraftEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:86
+    # specs/sglang/runners/eager.yaml:84
     def forward_sharded(
         self, batch: EagerDraftBatch, inputs: InputsT, shards: ShardsT, /
     ) -> HiddenT:
@@ -458,32 +458,32 @@ class EagerDraftEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
         """
         ...
 
-    # specs/sglang/runners/eager.yaml:91
+    # specs/sglang/runners/eager.yaml:89
     def gather_context(self, batch: EagerDraftBatch, hidden: HiddenT, /) -> HiddenT:
         """Gather context; gives hidden states, and auxiliary ones where the model captures them."""
         ...
 
-    # specs/sglang/runners/eager.yaml:95
+    # specs/sglang/runners/eager.yaml:93
     def compute_logits(self, batch: EagerDraftBatch, hidden: HiddenT, /) -> OutputT_co:
         """Compute logits; gives logits, or proxies for the next pipeline rank."""
         ...
 
-    # specs/sglang/runners/eager.yaml:99
+    # specs/sglang/runners/eager.yaml:97
     def pass_hidden_on(self, batch: EagerDraftBatch, hidden: HiddenT, /) -> OutputT_co:
         """Pass hidden on; gives logits, or proxies for the next pipeline rank."""
         ...
 
-    # specs/sglang/runners/eager.yaml:56
+    # specs/sglang/runners/eager.yaml:54
     def choose_stream_backend(self, batch: LiveBatch, /) -> None:
         """Choose stream backend."""
         ...
 
-    # specs/sglang/runners/eager.yaml:66
+    # specs/sglang/runners/eager.yaml:64
     def drop_plan(self, batch: EagerDraftBatch, /) -> None:
         """Drop plan."""
         ...
 
-    # specs/sglang/runners/eager.yaml:105
+    # specs/sglang/runners/eager.yaml:103
     def autotune(self, batch: EagerDraftBatch, /) -> None:
         """Runs once before serving, on the largest batch of a mode."""
         ...

@@ -78,7 +78,7 @@ def fit_capture_frozen(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_frozen as this runner has them, after frozen_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:23,
-    # specs/sglang/transforms.yaml:90
+    # specs/sglang/transforms.yaml:81
     requests, tokens = (
         next_in(graph_requests, present(config.captured_branches)),
         next_in(graph_requests, present(config.captured_branches)),
@@ -182,7 +182,7 @@ def fit_frozen_kv_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode frozen_kv_draft as this runner has them, after frozen_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:23,
-    # specs/sglang/transforms.yaml:90
+    # specs/sglang/transforms.yaml:81
     requests, tokens = (
         next_in(graph_requests, present(config.captured_branches)),
         next_in(graph_requests, present(config.captured_branches)),
@@ -255,7 +255,7 @@ def fit_idle_in_frozen_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_in_frozen_draft as this runner has them, after frozen_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:23,
-    # specs/sglang/transforms.yaml:90
+    # specs/sglang/transforms.yaml:81
     requests, tokens = (
         next_in(graph_requests, present(config.captured_branches)),
         next_in(graph_requests, present(config.captured_branches)),

@@ -88,7 +88,7 @@ def fit_capture_prefill(config: Config, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
-    # specs/sglang/transforms.yaml:96
+    # specs/sglang/transforms.yaml:87
     requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
@@ -97,11 +97,11 @@ def fit_capture_prefill(config: Config, rows: Rows) -> Rows:
         else gathered_tokens,
     )
     # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
-    # specs/sglang/transforms.yaml:136
+    # specs/sglang/transforms.yaml:127
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
     # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
-    # specs/sglang/transforms.yaml:142
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -168,7 +168,7 @@ def fit_decode_beside_extend(config: Config, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
-    # specs/sglang/transforms.yaml:96
+    # specs/sglang/transforms.yaml:87
     requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
@@ -177,11 +177,11 @@ def fit_decode_beside_extend(config: Config, rows: Rows) -> Rows:
         else gathered_tokens,
     )
     # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
-    # specs/sglang/transforms.yaml:136
+    # specs/sglang/transforms.yaml:127
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
     # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
-    # specs/sglang/transforms.yaml:142
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -253,7 +253,7 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
-    # specs/sglang/transforms.yaml:96
+    # specs/sglang/transforms.yaml:87
     requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
@@ -262,11 +262,11 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
         else gathered_tokens,
     )
     # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
-    # specs/sglang/transforms.yaml:136
+    # specs/sglang/transforms.yaml:127
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
     # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
-    # specs/sglang/transforms.yaml:142
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -342,7 +342,7 @@ def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
-    # specs/sglang/transforms.yaml:96
+    # specs/sglang/transforms.yaml:87
     requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
@@ -353,11 +353,11 @@ def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
     # dummy_request: specs/sglang/runners/prefill_graph.yaml:37, specs/sglang/transforms.yaml:58
     requests = max(requests, 1) if tokens > 0 else requests
     # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
-    # specs/sglang/transforms.yaml:136
+    # specs/sglang/transforms.yaml:127
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
     # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
-    # specs/sglang/transforms.yaml:142
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -429,7 +429,7 @@ def fit_mixed(config: Config, rows: Rows) -> Rows:
         rows.gathered_tokens,
     )
     # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
-    # specs/sglang/transforms.yaml:96
+    # specs/sglang/transforms.yaml:87
     requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
@@ -438,11 +438,11 @@ def fit_mixed(config: Config, rows: Rows) -> Rows:
         else gathered_tokens,
     )
     # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
-    # specs/sglang/transforms.yaml:136
+    # specs/sglang/transforms.yaml:127
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
     # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
-    # specs/sglang/transforms.yaml:142
+    # specs/sglang/transforms.yaml:133
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(

@@ -202,7 +202,6 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
                 "mori_epv2",
                 "flashinfer",
                 "flashinfer_megamoe",
-                "megamoe",
                 "pplx",
             )
         ),
