@@ -35,6 +35,15 @@ TREE: Mapping[str, Plain] = {
     "speculative_num_draft_tokens": 16,
 }
 
+MEGA: Mapping[str, Plain] = {
+    "rocm_mega_moe": True,
+    "max_running_requests": 5,
+    "request_pool_size": 5,
+    "attn_dp_size": 2,
+    "attn_tp_size": 4,
+    "chunked_prefill_size": 30,
+}
+
 # Runner, target, what is given, and the size that follows from SGLang's rules.
 SIZES: tuple[tuple[str, str, Mapping[str, Plain], int], ...] = (
     # 24 and 32 rows are more than the pool has, so that no graph is made of them.
@@ -54,6 +63,11 @@ SIZES: tuple[tuple[str, str, Mapping[str, Plain], int], ...] = (
     ("uno_graph_target", "tokens", UNO, 4 * 8),
     ("uno_graph_target", "tokens", TREE, 4 * 16),
     ("uno_tree_graph_target", "tokens", TREE, 4 * 4),
+    # Five requests on four ranks of attention make eight rows, and a chunk of 30 makes 32; the row
+    # that an idle rank makes up comes to four.
+    ("mega_moe_eager_target", "requests", MEGA, 8),
+    ("mega_moe_eager_target", "tokens", MEGA, 32),
+    ("mega_moe_eager_target", "tokens", {**MEGA, "chunked_prefill_size": 1}, 8),
 )
 
 
@@ -72,7 +86,7 @@ def test_every_capacity_is_proved_and_attained(analysis: Analysis) -> None:
 
 def test_every_audit_comes_out_as_expected(analysis: Analysis) -> None:
     report = audit(analysis)
-    assert len(report.formulas) == 20
+    assert len(report.formulas) == 22
     assert report.diagnostics == ()
 
 
