@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping
 from enum import Enum
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from torch import Tensor
 
@@ -23,7 +23,7 @@ class Seen:
     It stands for its mode in keys, being faster to look up than a member of an enum.
     """
 
-    __slots__ = ("_extents", "_numbers", "_read", "by_contents", "fields")
+    __slots__ = ("_extents", "_numbers", "by_contents", "fields", "key")
 
     def __init__(
         self,
@@ -31,44 +31,89 @@ class Seen:
         extents: tuple[tuple[str, int], ...] = (),
         *,
         by_contents: bool = False,
-        lenient: bool = False,
     ) -> None:
         """`numbers`: fields that hold whole numbers; `extents`: fields of tensors, and the
-        dimension of each that counts; `by_contents`: whether elements of a source decide too;
-        `lenient`: batches may lack fields, as if they were None."""
+        dimension of each that counts; `by_contents`: whether elements of a source decide too."""
         self.fields = (*numbers, *(name for name, _ in extents))
         self._numbers = numbers
-        self._read = values_of(numbers, lenient=lenient)
         self._extents = extents
         self.by_contents = by_contents
+        self.key = _key_by(numbers, tuple(name for name, _ in extents))
+        """The numbers of a batch, and the shapes of those tensors; None where some are no plain
+        ones, which checks have to name. What a batch lacks is as if it were None."""
 
     def renamed(self, attribute_of: Callable[[str], str]) -> Seen:
-        """The same of batches that have other names, and may lack fields."""
+        """The same of batches that have other names."""
         return Seen(
             tuple(map(attribute_of, self._numbers)),
             tuple((attribute_of(name), dimension) for name, dimension in self._extents),
             by_contents=self.by_contents,
-            lenient=True,
         )
 
-    def key(self, live: object) -> tuple[int | None, ...] | None:
-        """The numbers of a batch; None where some are no plain ones, which checks have to name."""
-        numbers: tuple[int | None, ...] = self._read(live)
-        for number in numbers:
+
+Key: TypeAlias = tuple[Hashable, ...]
+
+
+def _key_by(numbers: tuple[str, ...], tensors: tuple[str, ...]) -> Callable[[object], Key | None]:
+    """What reads these fields of a batch; see `Seen`. It is a part of every load, and of those of
+    prompts it was a tenth before the usual fields were written out."""
+    if any("." in name for name in (*numbers, *tensors)):
+        return _any_key(numbers, tensors)
+    match numbers, tensors:
+        case (number,), ():
+            return _number_key(number)
+        case (number,), (first, second):
+            return _prompt_key(number, first, second)
+        case _:
+            return _any_key(numbers, tensors)
+
+
+def _number_key(name: str) -> Callable[[object], Key | None]:
+    def key(live: object) -> Key | None:
+        number = getattr(live, name, None)
+        return (number,) if type(number) is int or number is None else None
+
+    return key
+
+
+def _prompt_key(name: str, first: str, second: str) -> Callable[[object], Key | None]:
+    def key(live: object) -> Key | None:
+        number = getattr(live, name, None)
+        if type(number) is not int and number is not None:
+            return None
+        one, two = getattr(live, first, None), getattr(live, second, None)
+        if one is not None:
+            if type(one) is not Tensor or one.is_nested:
+                return None
+            one = one.shape
+        if two is not None:
+            if type(two) is not Tensor or two.is_nested:
+                return None
+            two = two.shape
+        return number, one, two
+
+    return key
+
+
+def _any_key(numbers: tuple[str, ...], tensors: tuple[str, ...]) -> Callable[[object], Key | None]:
+    read_numbers, read_tensors = (values_of(each, lenient=True) for each in (numbers, tensors))
+
+    def key(live: object) -> Key | None:
+        found: list[Hashable] = []
+        for number in read_numbers(live):
             if type(number) is not int and number is not None:
                 return None
-        if not self._extents:
-            return numbers
-        rows: list[int | None] = []
-        for name, dimension in self._extents:
-            source = getattr(live, name, None)
-            if source is None:
-                rows.append(None)
-            elif type(source) is Tensor and not source.is_nested and source.dim() > dimension:
-                rows.append(source.shape[dimension])
+            found.append(number)
+        for tensor in read_tensors(live):
+            if tensor is None:
+                found.append(None)
+            elif type(tensor) is Tensor and not tensor.is_nested:
+                found.append(tensor.shape)
             else:
                 return None
-        return (*numbers, *rows)
+        return tuple(found)
+
+    return key
 
 
 class PlanCache(Generic[BatchT, LiveT, ExtentsT]):

@@ -28,7 +28,7 @@ from support.small_runner import (
 from ullage_runtime.arena import Arena
 from ullage_runtime.load_plan import LoadPlan
 from ullage_runtime.loader import SlotLoad
-from ullage_runtime.plan_cache import PlanCache, Seen
+from ullage_runtime.plan_cache import Seen
 from ullage_runtime.torch_writer import TorchWriter
 
 
@@ -187,13 +187,66 @@ def test_what_is_no_plain_number_has_no_key(size: object) -> None:
     assert cache_of(new_arena()).key(other_of(live, size=size), Mode.SERVE, True) is None
 
 
-@pytest.mark.parametrize("ids", [torch.tensor(3), torch.ones(3).to_sparse(), [1, 2]])
-def test_what_has_no_extent_has_no_key(ids: object) -> None:
-    live = other_of(live_batch(3, 1), ids=ids)
-    known = PlanCache(recipes_of(new_arena()), {Mode.SERVE: Seen((), (("ids", 0),))})
-    assert (known.key(live, Mode.SERVE, True) is None) == (
-        not isinstance(ids, Tensor) or not ids.dim()
-    )
+class Plain:
+    """A batch of whatever fields."""
+
+    def __init__(self, **given: object) -> None:
+        self.__dict__.update(given)
+
+
+SEEN: dict[str, Seen] = {
+    "a number": Seen(("size",)),
+    "a number and two tensors": Seen(("size",), (("ids", 0), ("lens", 0))),
+    "a tensor": Seen((), (("ids", 0),)),
+    "two numbers and a tensor": Seen(("size", "split"), (("ids", 1),)),
+    "a number of what a field holds": Seen(("info.size",), (("ids", 0), ("lens", 0))),
+}
+TENSORS = (None, torch.ones(3), torch.ones(3, 2), torch.tensor(3), torch.ones(4).to_sparse())
+
+
+@pytest.mark.parametrize("name", SEEN)
+@pytest.mark.parametrize("ids", TENSORS)
+@pytest.mark.parametrize("lens", TENSORS)
+@pytest.mark.parametrize("size", [None, 0, 7])
+def test_a_key_has_the_numbers_of_a_batch_and_the_shapes_of_its_tensors(
+    name: str, ids: Tensor | None, lens: Tensor | None, size: int | None
+) -> None:
+    seen = SEEN[name]
+    fields = {"size": size, "split": 2, "info.size": size, "ids": ids, "lens": lens}
+    batch = Plain(size=size, split=2, info=Plain(size=size), ids=ids, lens=lens)
+    found = [fields[each] for each in seen.fields]
+    assert seen.key(batch) == tuple(e.shape if isinstance(e, Tensor) else e for e in found)
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_what_a_batch_lacks_is_none_in_its_key(name: str) -> None:
+    assert SEEN[name].key(Plain()) == (None,) * len(SEEN[name].fields)
+
+
+class Odder(Tensor):
+    """Not the tensor that its name says."""
+
+
+NESTED = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+
+
+@pytest.mark.parametrize("name", [each for each in SEEN if SEEN[each].fields != ("size",)])
+@pytest.mark.parametrize("wrong", [[1, 2], NESTED, torch.ones(3).as_subclass(Odder), 3])
+@pytest.mark.parametrize("field", ["ids", "lens"])
+def test_what_is_no_plain_tensor_has_no_key(name: str, wrong: object, field: str) -> None:
+    seen, batch = SEEN[name], Plain(size=1, split=1, info=Plain(size=1), **{field: wrong})
+    assert (seen.key(batch) is None) == (field in seen.fields)
+
+
+@pytest.mark.parametrize("name", [each for each in SEEN if each != "a tensor"])
+@pytest.mark.parametrize("wrong", [True, 3.0, "3", torch.tensor(3)])
+def test_a_number_that_is_none_has_no_key_of_any_kind(name: str, wrong: object) -> None:
+    assert SEEN[name].key(Plain(size=wrong, split=1, info=Plain(size=wrong))) is None
+
+
+def test_a_key_of_batches_with_other_names_reads_those() -> None:
+    seen = SEEN["a number and two tensors"].renamed(lambda name: f"its.{name}")
+    assert seen.key(Plain(its=Plain(size=3, ids=torch.ones(2)))) == (3, torch.Size([2]), None)
 
 
 def test_only_extents_tell_where_ranks_or_elements_decide() -> None:
