@@ -87,11 +87,13 @@ class _Carried:
         declared = self.resolved.runners[self.runner.runner]
         for mode in self.runner.modes:
             if self.slot in loaded_slots(self.resolved, declared, self.resolved.modes[mode.name]):
-                for axis in sorted(shape & mode.live_extents.keys() & mode.extents.keys()):
+                for axis in sorted(shape & self.resolved.axes):
                     if not self._is_live(mode, axis):
                         yield mode, axis
 
     def _is_live(self, mode: ModeProblem, axis: str) -> bool:
+        if axis not in mode.extents or axis not in mode.live_extents:
+            return False  # nothing is known of its rows
         claim = fold(Comparison("<=", mode.extents[axis], mode.live_extents[axis]))
         if claim == TRUE:
             return True
