@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 
 #include <ullage/device.cuh>
@@ -68,8 +69,8 @@ constexpr int kSmallest = 8;
 template <class Table, int kOuter>
 constexpr int most_steps() {
   int steps = kSmallest;
-  while (steps < Table::kSlots && sizeof(Launch<kOuter, 1>) + (2 * steps - 1) *
-                                          sizeof(Step<kOuter>) <= kArgumentBytes) {
+  constexpr std::size_t kBytes = sizeof(Launch<kOuter, 2>) / 2;  // of one of them
+  while (steps < Table::kSlots && 2 * steps * kBytes <= kArgumentBytes) {
     steps *= 2;
   }
   return steps;
@@ -100,15 +101,15 @@ class Kernels {
       if (count > kCapacity) return run_some<2 * kCapacity>(steps, from, count, stream);
     }
     Launch<kOuter, kCapacity> argument;
-    argument.count = count;
     std::uint32_t blocks = 0;
     for (int i = 0; i < count; ++i) {
       OneStep& step = argument.steps[i];
       step = steps[i];
       step.from = from[i];
-      step.first_block = blocks;
+      argument.first_blocks[i] = blocks;
       blocks += step.blocks;
     }
+    std::fill(argument.first_blocks + count, std::end(argument.first_blocks), kNever);
     launch<Forms>(argument, blocks, stream);
   }
 
