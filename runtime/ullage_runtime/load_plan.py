@@ -49,6 +49,10 @@ class SourcesRead:
         self.absent_of = values_of(self.absent)
         self.missing = (None,) * len(self.absent)
 
+    def carried_by(self, live: object) -> dict[str, Any]:
+        """The fields of a loaded batch that are carried."""
+        return {name: getattr(live, source) for name, source in self.carried}
+
 
 class MakesBatches(Protocol[MadeT_co]):
     """What a plan was made by.
@@ -147,8 +151,7 @@ class LoadPlan(Generic[BatchT]):
 
     def _made(self, live: object) -> BatchT:
         """A batch of its own with the carried fields of a live one."""
-        carried = {name: getattr(live, source) for name, source in self.read.carried}
-        return with_fields(self.batch, carried)
+        return with_fields(self.batch, self.read.carried_by(live))
 
 
 def with_fields(batch: BatchT, changed: dict[str, Any]) -> BatchT:

@@ -9,7 +9,7 @@ from typing import Generic, TypeAlias, TypeVar
 from torch import Tensor
 
 from ullage_runtime.errors import UllageRuntimeError
-from ullage_runtime.load_plan import LoadPlan, values_of
+from ullage_runtime.load_plan import LoadPlan, values_of, with_fields
 from ullage_runtime.recipe import ALIKE, BatchT, Recipes
 from ullage_runtime.slots import ExtentsT, LiveT
 from ullage_runtime.views import RecentlyUsed
@@ -171,9 +171,11 @@ class PlanCache(Generic[BatchT, LiveT, ExtentsT]):
     ) -> BatchT | None:
         """Load a batch of a new shape that nobody has checked, as others like it were.
 
+        Its plan is kept when the shape comes for the second time: of prompts most never do.
         `extents`: finds and checks those, without a look at sources, which is made here. None,
         with nothing written, where there was none like it, or something is wrong: checks say what.
         """
+        is_known = self.kept.get(key) is not None
         found: ExtentsT | None = None
         for recipe in self.recipes.known(live):
             if not recipe.loads_unseen:
@@ -182,10 +184,18 @@ class PlanCache(Generic[BatchT, LiveT, ExtentsT]):
                 found = extents() if found is None else found
             except UllageRuntimeError:
                 return None  # which sources are wrong is to be said first
-            plan = recipe.plan(live, found, recipe.read.of(live), writes=True)
-            if plan is not None:
-                self._keep(key, plan)
-                return plan.loaded(live)
+            sources = recipe.read.of(live)
+            if is_known:
+                plan = recipe.plan(live, found, sources)
+                if plan is not None and plan.write(sources):
+                    self._keep(key, plan)
+                    return plan.loaded(live)
+                continue
+            views = recipe.write(live, found, sources)
+            if views is not None:
+                self.kept.put(key, ())
+                batch = recipe.batch(live.mode, found, views)
+                return with_fields(batch, recipe.read.carried_by(live))
         return None
 
     def load_new(self, key: Hashable | None, live: LiveT, extents: ExtentsT) -> BatchT:

@@ -75,14 +75,32 @@ class Recipe(Generic[BatchT, LiveT, ExtentsT]):
         return all([source is not None for source in read.of(live)])
 
     def plan(
-        self, live: LiveT, extents: ExtentsT, sources: Sequence[Tensor], *, writes: bool = False
+        self, live: LiveT, extents: ExtentsT, sources: Sequence[Tensor]
     ) -> LoadPlan[BatchT] | None:
         """The plan of a batch, and of others of its extents.
 
-        `live`: as far as it decides about them; `writes`: whether it is loaded at once, see
-        `SlotWriter`. None if some source has not the type and shape that it should have; nobody
-        has to have looked at that.
+        `live`: as far as it decides about them. None if some source has not the type and shape
+        that it should have; nobody has to have looked at that.
         """
+        shaped = self._shaped(live, extents)
+        if self._writer is None:
+            return LoadPlan(self, live.mode, extents, shaped, _refuse)
+        write = self._writer.prepare(shaped, sources)
+        return None if write is None else LoadPlan(self, live.mode, extents, shaped, write)
+
+    def write(
+        self, live: LiveT, extents: ExtentsT, sources: Sequence[Tensor]
+    ) -> Sequence[Sequence[Tensor]] | None:
+        """Load one batch of which no plan is made; its views, see `batch`.
+
+        None, with nothing written, where there is none, or its load would be refused.
+        """
+        if self._writer is None:
+            return None
+        shaped = self._shaped(live, extents)
+        return shaped.views if self._writer.write(shaped, sources) else None
+
+    def _shaped(self, live: LiveT, extents: ExtentsT) -> ShapedLoad:
         shapes: list[tuple[Shape, Shape]] = []
         views: list[tuple[Tensor, ...]] = []
         views_of = self._views.of
@@ -91,11 +109,7 @@ class Recipe(Generic[BatchT, LiveT, ExtentsT]):
             shapes.append(both)
             views.append(views_of(slots, both[1]))
         fills = [fill(live, extents) for fill in self._fills] if self._fills else ()
-        shaped = ShapedLoad(self._slots, shapes, views, fills)
-        if self._writer is None:
-            return LoadPlan(self, live.mode, extents, shaped, _refuse)
-        write = self._writer.prepare(shaped, sources, writes=writes)
-        return None if write is None else LoadPlan(self, live.mode, extents, shaped, write)
+        return ShapedLoad(self._slots, shapes, views, fills)
 
     def batch(self, mode: object, extents: Rows, views: Iterable[Sequence[Tensor]]) -> BatchT:
         """What loading batches of these extents returns; what is carried is missing in it.

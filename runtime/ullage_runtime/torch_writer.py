@@ -55,16 +55,20 @@ class _TorchSlots:
         self._floating = [at for at, source in enumerate(sources) if source.is_floating_point()]
         self._static = static
 
-    def prepare(
-        self, load: ShapedLoad, sources: Sequence[Tensor], *, writes: bool = False
-    ) -> PreparedLoad | None:
+    def prepare(self, load: ShapedLoad, sources: Sequence[Tensor]) -> PreparedLoad | None:
         """See `SlotWriter`."""
+        found = self._load_of(load)
+        return found if found.takes(sources) else None
+
+    def write(self, load: ShapedLoad, sources: Sequence[Tensor]) -> bool:
+        """See `SlotWriter`."""
+        return self._load_of(load)(sources)
+
+    def _load_of(self, load: ShapedLoad) -> _TorchLoad:
         live = [load.shapes[group][0] for group in self._groups]
         forms = list(zip(live, self._dtypes, self._devices, strict=True))
         every = tuple(copies(load, self._slots))
-        found = _TorchLoad(every, forms, self._types, self._floating, self._static)
-        is_for = found(sources) if writes else found.takes(sources)
-        return found if is_for else None
+        return _TorchLoad(every, forms, self._types, self._floating, self._static)
 
 
 class _TorchLoad:

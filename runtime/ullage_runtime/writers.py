@@ -84,14 +84,18 @@ class ShapedLoad:
 class SlotWriter(Protocol):
     """Writes batches that have the same sources, in the same types."""
 
-    def prepare(
-        self, load: ShapedLoad, sources: Sequence[Tensor], *, writes: bool = False
-    ) -> PreparedLoad | None:
+    def prepare(self, load: ShapedLoad, sources: Sequence[Tensor]) -> PreparedLoad | None:
         """The load of every batch of a shape; None if `sources` are none that it is for.
 
         They are those of one such batch, in the order of slots. They may be unlike those that the
-        writer was made with, or not of that shape. `writes`: whether that batch is loaded at
-        once; then None, with nothing written, also where the load would have answered False.
+        writer was made with, or not of that shape.
+        """
+        ...
+
+    def write(self, load: ShapedLoad, sources: Sequence[Tensor]) -> bool:
+        """Write one batch, and keep nothing for others of its shape.
+
+        False, with nothing written, where there is no such load, or it would answer that.
         """
         ...
 

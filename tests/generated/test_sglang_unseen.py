@@ -15,6 +15,7 @@ from support.sglang_engine import decode_batch
 from ullage_generated.sglang import Config, EagerTargetBatch, EagerTargetRunner, LiveBatch, Mode
 from ullage_runtime.errors import UllageRuntimeError
 from ullage_runtime.ranks import SingleRank
+from ullage_runtime.recipe import Recipe
 from ullage_runtime.views import RecentlyUsed, SlotViews
 
 REQUESTS, TOKENS = 6, 16
@@ -138,6 +139,22 @@ def test_what_is_wrong_with_a_new_shape_is_said_as_by_a_new_runner(name: str) ->
         errors.append((type(caught.value), caught.value.code, str(caught.value)))
     assert errors[0] == errors[1]
     assert all(map(torch.equal, before, storages(served)))
+
+
+def test_a_plan_is_made_of_a_shape_that_comes_for_the_second_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    expected = {tokens: contents(runner().load(extend(3, tokens))) for tokens in (7, 8, 9)}
+    served, plan, planned = runner(), Recipe.plan, []
+
+    def counting(self: Recipe[object, object, object], *given: object) -> object:
+        planned.append(given)
+        return plan(self, *given)
+
+    monkeypatch.setattr(Recipe, "plan", counting)
+    for tokens, plans in ((7, 1), (8, 1), (9, 1), (8, 2), (8, 2), (7, 2), (9, 3), (9, 3)):
+        assert contents(served.load(extend(3, tokens))) == expected[tokens]
+        assert len(planned) == plans
 
 
 def test_a_source_in_static_storage_is_refused_for_a_new_shape_unless_it_is_in_place() -> None:

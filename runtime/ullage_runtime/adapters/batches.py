@@ -6,7 +6,7 @@ and which attribute a slot stands for afterwards, follows from names; `Naming` h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from itertools import chain, compress
@@ -89,23 +89,26 @@ class Naming:
 
 
 class SeenBatch(Generic[BatchT]):
-    """Loads batches of a class that are like one which was loaded before."""
+    """Loads batches of a class that are like one which was loaded before.
 
-    __slots__ = ("_known", "_views", "_write")
+    `views`: the attributes that stand for slots and axes.
+    """
+
+    __slots__ = ("_known", "_write", "views")
 
     def __init__(
         self, known: KnownSources[BatchT, Any], write: PreparedLoad, views: dict[str, object]
     ) -> None:
         self._known = known
         self._write = write
-        self._views = views
+        self.views = views
 
     def load(self, batch: BatchT) -> BatchT | None:
         """The batch loaded; None, with nothing written, if it is not like the one before."""
         known = self._known
         if known.absent_of(batch) != known.missing or not self._write(known.sources_of(batch)):
             return None
-        return with_fields(batch, self._views)
+        return with_fields(batch, self.views)
 
 
 class KnownSources(Generic[BatchT, LiveT]):
@@ -142,12 +145,36 @@ class KnownSources(Generic[BatchT, LiveT]):
         """Whether it loads batches of shapes that were not seen before, and one like this."""
         return self.recipe.loads_unseen and self.absent_of(batch) == self.missing
 
-    def loaded(self, batch: BatchT, plan: LoadPlan[Any]) -> tuple[BatchT, SeenBatch[BatchT]]:
-        """A batch that a plan has loaded, and what loads others like it."""
-        slots = compress(chain.from_iterable(plan.shaped.views), self._is_exposed)
-        views: dict[str, object] = dict(zip(self._attributes, slots, strict=True))
-        views.update(zip(self._axes, self._rows_of(plan.extents.padded), strict=True))
-        return with_fields(batch, views), SeenBatch(self, plan.write, views)
+    def load(
+        self, batch: BatchT, live: LiveT, extents: Any, *, keeps: bool
+    ) -> tuple[BatchT, SeenBatch[BatchT] | None] | None:
+        """A batch that nobody has checked, loaded; and what loads others like it, if it `keeps`.
+
+        `live`: as far as it decides about its extents. None, with nothing written, where something
+        is wrong with its sources.
+        """
+        sources = self.sources_of(batch)
+        if not keeps:
+            views = self.recipe.write(live, extents, sources)
+            return (
+                None if views is None else (with_fields(batch, self._exposed(views, extents)), None)
+            )
+        plan = self.recipe.plan(live, extents, sources)
+        if plan is None or not plan.write(sources):
+            return None
+        seen = self.behind(plan)
+        return with_fields(batch, seen.views), seen
+
+    def behind(self, plan: LoadPlan[Any]) -> SeenBatch[BatchT]:
+        """What loads batches by a plan."""
+        return SeenBatch(self, plan.write, self._exposed(plan.shaped.views, plan.extents))
+
+    def _exposed(self, views: Sequence[Sequence[Tensor]], extents: Any) -> dict[str, object]:
+        """The attributes that stand for slots and axes."""
+        slots = compress(chain.from_iterable(views), self._is_exposed)
+        exposed: dict[str, object] = dict(zip(self._attributes, slots, strict=True))
+        exposed.update(zip(self._axes, self._rows_of(extents.padded), strict=True))
+        return exposed
 
 
 class BatchAdapter(Generic[BatchT, LiveT]):
@@ -246,18 +273,21 @@ class ModeLoader(Generic[BatchT]):
         key = None if beside else self._key(batch)
         if key is None or self._deciding is None:
             return self._adapter.load(batch, self._mode, beside)
-        seen = self._seen.get(key) or ()
-        for each in seen:
+        seen = self._seen.get(key)
+        for each in seen or ():
             loaded = each.load(batch)
             if loaded is not None:
                 return loaded
-        loaded, new = self._unseen(batch, self._deciding)
-        self._seen.put(key, (new, *seen[: ALIKE - 1]))
+        loaded, new = self._unseen(batch, self._deciding, keeps=seen is not None)
+        kept = seen or ()
+        self._seen.put(key, kept if new is None else (new, *kept[: ALIKE - 1]))
         return loaded
 
     def _unseen(
-        self, batch: BatchT, deciding: Callable[[BatchT], Any]
-    ) -> tuple[BatchT, SeenBatch[BatchT]]:
+        self, batch: BatchT, deciding: Callable[[BatchT], Any], *, keeps: bool
+    ) -> tuple[BatchT, SeenBatch[BatchT] | None]:
+        """`keeps`: whether the shape has come before. That of prompts seldom comes again, so that
+        what loads others like it is made for the second one."""
         extents = None
         for known in self._known:
             if not known.is_for(batch):
@@ -268,13 +298,17 @@ class ModeLoader(Generic[BatchT]):
                     extents = self._adapter.runner.extents(live)
                 except UllageRuntimeError:
                     break  # which sources are wrong is to be said first
-            plan = known.recipe.plan(live, extents, known.sources_of(batch), writes=True)
-            if plan is not None:
-                return known.loaded(batch, plan)
+            loaded = known.load(batch, live, extents, keeps=keeps)
+            if loaded is not None:
+                return loaded
+        return self._checked(batch)
+
+    def _checked(self, batch: BatchT) -> tuple[BatchT, SeenBatch[BatchT]]:
         new, plan = self._adapter.load_new(batch, self._mode)
         others = (each for each in self._known if each.recipe is not new.recipe)
         self._known = (new, *others)[:ALIKE]
-        return new.loaded(batch, plan)
+        seen = new.behind(plan)
+        return with_fields(batch, seen.views), seen
 
 
 def _no_key(_: object) -> None:

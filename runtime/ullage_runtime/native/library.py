@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Literal, Protocol, cast, overload
 
 import torch
 
@@ -32,17 +32,24 @@ class Load(Protocol):
         ...
 
 
-class Prepare(Protocol):
-    """Prepares the loads of one padded shape after another."""
+class TakeShape(Protocol):
+    """Takes one padded shape after another."""
 
     release_gil: bool
 
-    def __call__(self, sources: int, writes: bool, *numbers: int) -> Load | None:
-        """`sources`: a sequence of tensors, given by its `id`, which are written from at once if
-        it `writes`; `numbers`: see `TakeRecipe`.
+    @overload
+    def __call__(self, sources: int, keeps: Literal[True], *numbers: int) -> Load | None: ...
+    @overload
+    def __call__(
+        self, sources: int, keeps: Literal[False], *numbers: int
+    ) -> Literal[True] | None: ...
+    def __call__(self, sources: int, keeps: bool, *numbers: int) -> Load | bool | None:
+        """What loads batches of the shape where that is kept; else true, with the slots written.
 
-        None if a source has not the dtype, device and shape that it should have. ValueError for
-        extents that do not fit a slot, or a source that no slot of the runner is copied from.
+        `sources`: a sequence of tensors, given by its `id`; `numbers`: see `TakeRecipe`.
+        None, with nothing written, if a source has not the dtype, device and shape that it should
+        have, or a load would answer False. ValueError for extents that do not fit a slot, or a
+        source that no slot of the runner is copied from.
         """
         ...
 
@@ -52,7 +59,7 @@ class TakeRecipe(Protocol):
 
     release_gil: bool
 
-    def __call__(self, slots: int, sources: int, *numbers: int) -> Prepare:
+    def __call__(self, slots: int, sources: int, *numbers: int) -> TakeShape:
         """`slots`, `sources`: sequences of tensors, given by their `id`: capacities and samples.
 
         `numbers`: for each slot where its live extents stand among the numbers of a shape, which

@@ -37,15 +37,24 @@ class LibrarySlots:
         # Whole numbers neither have gradients nor negative views, which only torch can tell.
         self._floating = [i for i, each in enumerate(sources) if each.is_floating_point()]
         numbers = _numbers(slots, dimensions, staged)
-        self._prepare = take(id(self._storages), id(sources), *numbers)
-        self._prepare.release_gil = False  # it looks at Python objects
+        self._take_shape = take(id(self._storages), id(sources), *numbers)
+        self._take_shape.release_gil = False  # it looks at Python objects
 
-    def prepare(
-        self, load: ShapedLoad, sources: Sequence[Tensor], *, writes: bool = False
-    ) -> PreparedLoad | None:
+    def prepare(self, load: ShapedLoad, sources: Sequence[Tensor]) -> PreparedLoad | None:
         """See `SlotWriter`."""
-        if writes and not _has_values(sources, self._floating):
+        found = self._take_shape(id(sources), True, *self._numbers_of(load))
+        if found is None:
             return None
+        found.release_gil = False
+        return _load_of(found, self._storages, self._floating)
+
+    def write(self, load: ShapedLoad, sources: Sequence[Tensor]) -> bool:
+        """See `SlotWriter`."""
+        if not _has_values(sources, self._floating):
+            return False
+        return self._take_shape(id(sources), False, *self._numbers_of(load)) is not None
+
+    def _numbers_of(self, load: ShapedLoad) -> list[int]:
         numbers: list[int] = []
         for group in self._groups:
             live, padded = load.shapes[group]
@@ -53,11 +62,7 @@ class LibrarySlots:
             numbers += padded
         for position, dtype in self._varying:
             numbers.append(_bits_of(load.fills[position], dtype))
-        found = self._prepare(id(sources), writes, *numbers)
-        if found is None:
-            return None
-        found.release_gil = False
-        return _load_of(found, self._storages, self._floating)
+        return numbers
 
 
 def _load_of(load: Load, storages: Sequence[Tensor], floating: Sequence[int]) -> PreparedLoad:

@@ -125,9 +125,7 @@ class _HostSlots:
     def __init__(self, slots: Sequence[WrittenSlot]) -> None:
         self._slots = tuple(slots_by_device(slots))
 
-    def prepare(
-        self, load: ShapedLoad, sources: Sequence[Tensor], *, writes: bool = False
-    ) -> PreparedLoad:
+    def prepare(self, load: ShapedLoad, sources: Sequence[Tensor]) -> PreparedLoad:
         """See `SlotWriter`; the sources were looked at with those for the device."""
         every = tuple(copies(load, self._slots))
 
@@ -136,9 +134,11 @@ class _HostSlots:
                 copy(sources)
             return True
 
-        if writes:
-            write(sources)
         return write
+
+    def write(self, load: ShapedLoad, sources: Sequence[Tensor]) -> bool:
+        """See `SlotWriter`; the same is true of these sources."""
+        return self.prepare(load, sources)(sources)
 
 
 class _MixedSlots:
@@ -149,16 +149,21 @@ class _MixedSlots:
         self._host = host
         self._positions = positions
 
-    def prepare(
-        self, load: ShapedLoad, sources: Sequence[Tensor], *, writes: bool = False
-    ) -> PreparedLoad | None:
+    def prepare(self, load: ShapedLoad, sources: Sequence[Tensor]) -> PreparedLoad | None:
         """See `SlotWriter`."""
-        hosted = [sources[i] for i in self._positions]
-        host = self._host.prepare(load, hosted)
-        device = None if host is None else self._device.prepare(load, sources, writes=writes)
-        if device is None or host is None or (writes and not host(hosted)):
+        host = self._host.prepare(load, self._hosted(sources))
+        device = None if host is None else self._device.prepare(load, sources)
+        if device is None or host is None:
             return None
         return _MixedLoad(device, host, self._positions)
+
+    def write(self, load: ShapedLoad, sources: Sequence[Tensor]) -> bool:
+        """See `SlotWriter`."""
+        # The device's looks at the sources for the host too: nothing is half done.
+        return self._device.write(load, sources) and self._host.write(load, self._hosted(sources))
+
+    def _hosted(self, sources: Sequence[Tensor]) -> list[Tensor]:
+        return [sources[at] for at in self._positions]
 
 
 class _MixedLoad:

@@ -167,10 +167,12 @@ def test_a_shape_that_does_not_fit_its_slot_is_refused(built: Kernel) -> None:
             writer.prepare(ShapedLoad(slots, [(live, padded)], [[slot]], ()), [source])
     for shape, other in (((20,), source.int()), ((19,), source)):
         shaped = ShapedLoad(slots, [(shape, (32,))], [[slot]], ())
-        assert writer.prepare(shaped, [other], writes=True) is None
+        assert writer.prepare(shaped, [other]) is None
+        assert not writer.write(shaped, [other])
     shaped = ShapedLoad(slots, [((20,), (32,))], [[slot]], ())
-    load = writer.prepare(shaped, [source], writes=True)
-    assert load is not None
+    assert writer.write(shaped, [source])
     assert slot[:32].tolist() == [*source.tolist(), *[7] * 12]
+    load = writer.prepare(shaped, [source])
+    assert load is not None
     assert load([source + 1])
     assert slot[:20].tolist() == (source + 1).tolist()

@@ -96,7 +96,7 @@ def test_a_single_number_is_staged_as_well(take: TakeRecipe) -> None:
     slots = [WrittenSlot(torch.zeros((), dtype=torch.int64), 0, 0, "field", None)]
     source = [torch.tensor(7)]
     shaped = ShapedLoad(slots, [((), ())], [(slots[0].storage,)], ())
-    assert LibrarySlots(take, slots, source, {0}).prepare(shaped, source, writes=True) is not None
+    assert LibrarySlots(take, slots, source, {0}).write(shaped, source)
     assert slots[0].storage.item() == 7
 
 

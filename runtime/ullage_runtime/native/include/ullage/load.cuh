@@ -105,35 +105,36 @@ ffi::Function load_of(const std::shared_ptr<const Plan<Table>>& plan,
   });
 }
 
-// The plan of the shape of some sources; none if they are not what the recipe is for, or could not
-// be written from. The sources, whether to write, and the numbers of the shape.
+// What loads batches of the shape of some sources, or true once those are loaded; nothing, which is
+// None in Python, if they are not what the recipe is for, or could not be written from. The sources,
+// whether others of the shape will come, and its numbers.
 template <class Table>
-std::shared_ptr<const Plan<Table>> planned(const Recipe<Table>& recipe, Numbers numbers,
-                                           const Opened& opened) {
-  const Tensors sources(opened.reading, numbers.next_object());
-  const bool writes = numbers.next() != 0;
+ffi::Any take_shape(const Recipe<Table>& recipe, Numbers numbers,
+                    const std::shared_ptr<const Opened>& opened) {
+  const Tensors sources(opened->reading, numbers.next_object());
+  const bool keeps = numbers.next() != 0;
   std::vector<DLTensor> given(recipe.sources());
   for (std::size_t i = 0; i < given.size(); ++i) {
-    if (!sources.describe(static_cast<std::ptrdiff_t>(i), given[i])) return nullptr;
+    if (!sources.describe(static_cast<std::ptrdiff_t>(i), given[i])) return {};
   }
-  const auto plan = recipe.plan(given, numbers.rest());
-  if (plan == nullptr || !writes) return plan;
+  std::vector<std::int64_t> shape = numbers.rest();
+  Plan<Table> plan = recipe.plan();
+  if (!recipe.add_to(plan, given, shape)) return {};
+  if (keeps) return load_of<Table>(std::make_shared<Plan<Table>>(std::move(plan)), opened);
   const auto again = [&](std::ptrdiff_t position, DLTensor& source) {
     source = given[position];
     return true;
   };
-  return plan->load(again, stream_of(opened)) ? plan : nullptr;
+  return plan.load(again, stream_of(*opened)) ? ffi::Any(true) : ffi::Any();
 }
 
-// A function that prepares the loads of one shape after another.
+// A function that takes one shape after another.
 template <class Table>
 ffi::Function recipe_of(const ffi::PackedArgs& arguments,
                         const std::shared_ptr<const Opened>& opened) {
   const auto recipe = told([&] { return read_recipe<Table>(Numbers(arguments), *opened); });
   return ffi::Function::FromPacked([recipe, opened](ffi::PackedArgs given, ffi::Any* result) {
-    const auto plan = told([&] { return planned(*recipe, Numbers(given), *opened); });
-    if (plan == nullptr) return;  // nothing is None in Python
-    *result = load_of<Table>(plan, opened);
+    *result = told([&] { return take_shape(*recipe, Numbers(given), opened); });
   });
 }
 

@@ -97,19 +97,22 @@ class Recipe {
   // How many sources a load brings.
   std::size_t sources() const { return sources_; }
 
-  // The plan of one shape; none if a source is not like the first one was, or not of that shape.
-  std::shared_ptr<const Plan<Table>> plan(const std::vector<DLTensor>& sources,
-                                          std::vector<std::int64_t> numbers) const {
-    auto plan = std::make_shared<Plan<Table>>(place_, slots_.size());
+  // A plan with room for the slots.
+  Plan<Table> plan() const { return Plan<Table>(place_, slots_.size()); }
+
+  // Adds the loads of one shape. False, with a plan of no use, if a source is not like the first one
+  // was, or not of that shape.
+  bool add_to(Plan<Table>& plan, const std::vector<DLTensor>& sources,
+              std::vector<std::int64_t>& numbers) const {
     std::size_t taken = 0;
     for (const RecipeSlot& slot : slots_) {
       const DLTensor* source = slot.is_sourced() ? &sources[taken++] : nullptr;
       slot.require_fit(numbers);
-      if (source != nullptr && !slot.takes(*source, numbers)) return nullptr;
-      slot.add_to(*plan, source, numbers);
+      if (source != nullptr && !slot.takes(*source, numbers)) return false;
+      slot.add_to(plan, source, numbers);
     }
-    plan->wait_in(stage_);
-    return plan;
+    plan.wait_in(stage_);
+    return true;
   }
 
  private:
