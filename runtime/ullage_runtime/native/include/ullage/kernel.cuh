@@ -204,6 +204,10 @@ ULLAGE_DEVICE void write_cells(const Launch<kOuter, kCapacity>& launch, unsigned
     using To = typename decltype(form)::To;
     using From = typename decltype(form)::From;
     std::int64_t cell = begin + thread;
+    if (step.block_cells == kThreads) {  // of a small slot: without the loops, which cost time
+      if (cell < end) write_cell<To, From>(step, cell);
+      return;
+    }
     if constexpr (std::is_same_v<To, From>) cell = move_cells<To>(step, cell, end);
     for (; cell < end; cell += kThreads) write_cell<To, From>(step, cell);
   });
