@@ -83,9 +83,10 @@ bench-scale: install  ## measure how compile time and memory grow, up to 1,000 m
 bench-memory: install  ## measure what the plan of specs/sglang takes beside SGLang's buffers
 	PYTHONPATH=tests $(PY) benchmarks/memory.py $(ARGS)
 
-bench-gpu: install  ## measure loads, staging, graphs, a whole step and start-up on a CUDA device, then beside SGLang
-	PYTHONPATH=benchmarks $(PY) -m gpu $(ARGS)
-	PYTHONPATH=benchmarks $(PY) -m sglang_peer --device cuda $(ARGS)
+bench-gpu: install  ## measure everything on a CUDA device, beside SGLang too, and write benchmarks/results/gpu.md
+	PYTHONPATH=benchmarks $(PY) -m gpu --record
+	PYTHONPATH=benchmarks $(PY) -m sglang_peer --device cuda --record $(ARGS)
+	$(PY) benchmarks/gpu_table.py
 
 # SGLang's files come out of its released wheel, into the user's cache.
 bench-sglang: install  ## measure loading beside SGLang's own registry, on the CPU and on a GPU if there is one

@@ -156,9 +156,9 @@ class KnownSources(Generic[BatchT, LiveT]):
         sources = self.sources_of(batch)
         if not keeps:
             views = self.recipe.write(live, extents, sources)
-            return (
-                None if views is None else (with_fields(batch, self._exposed(views, extents)), None)
-            )
+            if views is None:
+                return None
+            return with_fields(batch, self._exposed(views, extents)), None
         plan = self.recipe.plan(live, extents, sources)
         if plan is None or not plan.write(sources):
             return None
