@@ -95,6 +95,7 @@ def test_a_door_is_there_and_leads_to_one_package_alone(door: Path, package: str
     assert imported((ROOT / door).read_text()) & RUNTIME_ONLY == {package}
 
 
+@pytest.mark.slow
 def test_generated_code_does_without_the_compiler_and_its_libraries() -> None:
     assert violations("generated", COMPILER_ONLY) == []
 

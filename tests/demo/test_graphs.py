@@ -192,6 +192,7 @@ def test_buckets_that_no_graph_can_have_are_refused() -> None:
 # Tails.
 
 
+@pytest.mark.slow
 def test_of_all_tails_those_that_any_value_serves_are_the_tokens() -> None:
     sections = [yaml.safe_load(path.read_text()) for path in sorted(SPECS.rglob("*.yaml"))]
     reads = [

@@ -94,6 +94,7 @@ def is_small(config: Config) -> bool:
     return (config.prefill_limit_draft or 0) < 100
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(
     st.sampled_from(SEEDS)

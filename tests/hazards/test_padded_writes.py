@@ -131,6 +131,7 @@ def test_a_writer_of_live_rows_only_needs_no_place_for_padding(tmp_path: Path) -
     assert refusal(tmp_path, live).text == ""
 
 
+@pytest.mark.slow
 @given(low=st.integers(-3, 9), length=st.integers(0, 6), fill=st.integers(-6, 18))
 @settings(max_examples=20)
 def test_exactly_a_fill_outside_of_the_live_places_is_taken(

@@ -113,6 +113,7 @@ TWO_GROUPS = small(
 )
 
 
+@pytest.mark.slow
 def test_two_groups_have_maxima_of_their_own(tmp_path: Path) -> None:
     """A rank beside which all bring 1 in one group meets one whose group brings 4 in the other."""
     found = derived(tmp_path, TWO_GROUPS)

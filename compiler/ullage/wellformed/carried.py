@@ -92,8 +92,6 @@ class _Carried:
                         yield mode, axis
 
     def _is_live(self, mode: ModeProblem, axis: str) -> bool:
-        if axis not in mode.extents or axis not in mode.live_extents:
-            return False  # nothing is known of its rows
         claim = fold(Comparison("<=", mode.extents[axis], mode.live_extents[axis]))
         if claim == TRUE:
             return True

@@ -96,6 +96,7 @@ def test_a_check_shows_what_drifted(tank: Path, ullage: Run) -> None:
     assert config.read_text() == original
 
 
+@pytest.mark.slow
 def test_drift_as_json_and_as_an_annotation(tank: Path, ullage: Run) -> None:
     ullage(*COMPILE)
     (PACKAGE / "config.py").unlink()
@@ -125,6 +126,7 @@ def test_output_does_not_depend_on_where_and_how_it_is_compiled(
             assert (ran.code, ran.err) == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flags", [[], ["--no-cache"]])
 def test_errors_name_files_that_open_from_the_working_folder(
     flags: list[str], ullage: Run, monkeypatch: pytest.MonkeyPatch
@@ -144,6 +146,7 @@ def test_errors_name_files_that_open_from_the_working_folder(
         assert ran.err == ullage("check", folder).err
 
 
+@pytest.mark.slow
 def test_a_folder_with_foreign_files_is_left_alone(tank: Path, ullage: Run) -> None:
     PACKAGE.mkdir(parents=True)
     (PACKAGE / "notes.txt").write_text("mine")
@@ -157,6 +160,7 @@ def test_a_folder_with_foreign_files_is_left_alone(tank: Path, ullage: Run) -> N
     assert written() == {"notes.txt": b"mine"}
 
 
+@pytest.mark.slow
 def test_an_output_folder_below_a_file_is_refused(tank: Path, ullage: Run) -> None:
     Path("out").write_text("in the way")
     ran = ullage(*COMPILE)
@@ -184,6 +188,7 @@ def test_unproven_capacities_are_refused(
     assert not Path("out").exists()
 
 
+@pytest.mark.slow
 def test_unproven_capacities_are_warnings_when_they_are_allowed(
     tank: Path, ullage: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -207,6 +212,7 @@ def test_an_unchanged_spec_is_not_compiled_again(
     assert ullage("compile", "tank", "--out", "other").out == first.out.replace("out/", "other/")
 
 
+@pytest.mark.slow
 def test_what_a_compilation_says_is_kept_too(
     tank: Path, ullage: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,6 +222,7 @@ def test_what_a_compilation_says_is_kept_too(
     assert ullage(*COMPILE) == first
 
 
+@pytest.mark.slow
 def test_a_damaged_entry_is_replaced(tank: Path, ullage: Run, tmp_path: Path) -> None:
     ullage(*COMPILE)
     kept = {entry: entry.read_bytes() for entry in (tmp_path / "cache").iterdir()}

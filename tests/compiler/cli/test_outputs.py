@@ -190,6 +190,7 @@ def test_what_a_capacity_assumes_is_listed_with_it(ullage: Run) -> None:
     assert [each["assumed"] for each in capacities] == [["extend.spare"]] * 2 + [[]] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "defaults"),
     [

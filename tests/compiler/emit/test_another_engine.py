@@ -151,6 +151,7 @@ def test_what_is_wrong_with_a_batch_is_said(changes: dict[str, object], message:
         plain_runner().load(serve_batch(barrel(), 3, **changes))
 
 
+@pytest.mark.slow
 def test_a_relation_between_requests_is_checked() -> None:
     runner = plain_runner(input=2, window=1)
     live = serve_batch(barrel(), 2, lengths=torch.tensor([8, 1]))

@@ -72,6 +72,7 @@ def test_nothing_is_asked_of_what_is_assumed_without_debug_mode(wrong: dict[str,
     assert runner(DebugOptions(canaries=True)).load(batch(**wrong)).rows == 4
 
 
+@pytest.mark.slow
 def test_a_relation_over_requests_is_checked_in_debug_mode() -> None:
     cask = package("cask")
     config = cask.Config.of(cells=14, ranks=1)

@@ -62,6 +62,30 @@ def test_every_way_to_pad_counts(tmp_path: Path, change: tuple[str, str]) -> Non
     assert "error[U629]: 'lengths' is carried" in said(tmp_path, "engine.yaml", *changes)
 
 
+@pytest.mark.parametrize("shape", ["spare", '"rows + spare"', '"max(rows, spare)"'])
+@pytest.mark.parametrize(
+    ("when", "is_padded"), [("", True), ("when: most > 5, ", True), ("when: together, ", False)]
+)
+def test_every_axis_of_the_shape_counts(
+    tmp_path: Path, shape: str, when: str, is_padded: bool
+) -> None:
+    files = dict(FLUME)
+    for name in ("modes/pour.yaml", "modes/drop.yaml"):
+        axes = files[name].replace("axes: {rows: rows}", "axes: {rows: rows, spare: rows}")
+        files[name] = axes.replace("[fours]", "[fours, more]")
+    engine = files["engine.yaml"].replace("axes:\n", "axes:\n  spare: {doc: rows beside}\n")
+    files["engine.yaml"] = f'{engine}  more: {{{when}spare: "spare + 1"}}\n'
+    slots = files["slots.yaml"].replace("[rows], dtype: {acc", f"[{shape}], dtype: {{acc")
+    try:
+        analyse(write_spec(tmp_path, {**files, "slots.yaml": slots}), name="mini")
+    except DiagnosticError as error:
+        text = render_text(error.diagnostics, error.sources)
+        assert is_padded
+        assert "'lengths' is carried where not (together), but plain_main may pad spare" in text
+    else:
+        assert not is_padded
+
+
 def test_a_choice_that_pads_only_where_there_is_a_slot_is_accepted(tmp_path: Path) -> None:
     changes = (
         ("when: together, ", ""),

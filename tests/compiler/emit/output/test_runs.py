@@ -120,6 +120,7 @@ def test_the_lock_is_no_door_to_another_file(folder: Path, tmp_path: Path) -> No
     assert not (tmp_path / "victim").exists()
 
 
+@pytest.mark.slow
 def test_runs_at_the_same_time_end_as_one_of_them(folder: Path) -> None:
     write(OLD, folder)
     failures: list[str] = []

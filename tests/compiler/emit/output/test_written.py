@@ -136,6 +136,7 @@ texts = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(versions=st.lists(texts, min_size=1, max_size=4))
 def test_whatever_was_there_the_folder_ends_as_asked(
     versions: list[dict[str, str]], tmp_path_factory: pytest.TempPathFactory
