@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ullage_generated.sglang import (
     Arenas,
     Config,
+    DecodeGraphTargetRunner,
     EagerDraftBatch,
     EagerDraftRunner,
     EagerTargetBatch,
@@ -35,6 +36,46 @@ SEEDS: tuple[dict[str, object], ...] = tuple(
         {"speculative_algorithm": "eagle", "tp_size": 1},
     )
 )
+
+
+def bytes_of(runner: EagerTargetRunner | DecodeGraphTargetRunner) -> list[range]:
+    """The addresses of each slot that has any."""
+    slots = (getattr(runner.registry, field.name) for field in fields(runner.registry))
+    found = [
+        range(slot.data_ptr(), slot.data_ptr() + slot.nbytes)
+        for slot in slots
+        if isinstance(slot, torch.Tensor) and slot.nbytes
+    ]
+    assert found
+    return found
+
+
+@pytest.mark.parametrize("backend", ["triton", "flashinfer"])
+@pytest.mark.parametrize("multiplexes", [False, True])
+def test_prompts_beside_replayed_decodes_have_bytes_of_their_own_where_streams_are_multiplexed(
+    backend: str, multiplexes: bool
+) -> None:
+    config = Config.from_arguments(
+        {
+            "enable_pdmux": multiplexes,
+            "enable_decode_graph": True,
+            "attention_backend": backend,
+            "max_running_requests": 8,
+            "chunked_prefill_size": 64,
+            "max_total_tokens": 256,
+            "context_length": 128,
+            "vocab_size": 64,
+        }
+    )
+    arenas = Arenas.allocate(config, device="cpu", debug=False)
+    eager = EagerTargetRunner(config, SingleRank(), device="cpu", arenas=arenas)
+    graph = DecodeGraphTargetRunner(config, SingleRank(), device="cpu", arenas=arenas)
+    shared = any(
+        max(one.start, other.start) < min(one.stop, other.stop)
+        for one in bytes_of(eager)
+        for other in bytes_of(graph)
+    )
+    assert shared == (not multiplexes)
 
 
 class Others(SingleRank):

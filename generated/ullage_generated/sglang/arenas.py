@@ -129,6 +129,7 @@ class ArenaPlan:
     @classmethod
     def of(
         cls,
+        config: Config,
         *,
         bytes_of_decode_graph_target: int,
         bytes_of_decode_graph_target_kept: int,
@@ -159,7 +160,13 @@ class ArenaPlan:
         start_of_dflash_worker_draft = 0
         start_of_draft_extend_graph_draft = 0
         start_of_draft_graph_draft = 0
-        start_of_eager_target = 0
+        # specs/sglang/engine.yaml:504: prompts run on one stream, in parts, while another replays
+        # decodes
+        start_of_eager_target = (
+            start_of_decode_graph_target + bytes_of_decode_graph_target
+            if config.enable_pdmux
+            else 0
+        )
         start_of_eager_draft = 0
         start_of_frozen_kv_graph_draft = 0
         start_of_multi_layer_graph_draft = 0
@@ -471,6 +478,7 @@ class Arenas:
             else None
         )
         compute = ArenaPlan.of(
+            config,
             bytes_of_decode_graph_target=decode_graph_target.compute.size_bytes
             if decode_graph_target is not None
             else 0,
@@ -526,6 +534,7 @@ class Arenas:
             else 0,
         )
         host = ArenaPlan.of(
+            config,
             bytes_of_decode_graph_target=decode_graph_target.host.size_bytes
             if decode_graph_target is not None
             else 0,
