@@ -15,8 +15,8 @@ _WRAPPERS = re.compile(r"^wrappers:\n(?: .*\n|\n)*", re.MULTILINE)
 def part_of(specs: Path, runners: Collection[str], into: Path) -> Path:
     """A copy of `specs` in `into`, under its own name, with no other runners than these.
 
-    An audit that states a formula of another runner is left out, and so are wrappers, since they
-    may be over slots of others.
+    An audit that states a formula of another runner is left out, and so are groups that run at the
+    same time as others, and wrappers, since they may be over slots of others.
     """
     folder = into / specs.name
     shutil.copytree(specs, folder)
@@ -33,6 +33,9 @@ def _names(content: dict[str, object]) -> set[str]:
     """The runners that a file is about; none for modes and parts of the library."""
     if "runner" in content:
         return {str(content["runner"])}
+    groups = content.get("concurrent")
+    if isinstance(groups, list):  # in a file of their own
+        return {str(name) for group in groups for name in group["runners"]}
     formulas = content.get("formulas")
     if "audit" in content and isinstance(formulas, list):
         return {str(each["runner"]) for each in formulas}

@@ -160,14 +160,14 @@ class ArenaPlan:
         start_of_dflash_worker_draft = 0
         start_of_draft_extend_graph_draft = 0
         start_of_draft_graph_draft = 0
-        # specs/sglang/engine.yaml:504: prompts run on one stream, in parts, while another replays
+        # specs/sglang/concurrent.yaml:3: prompts run in parts on one stream, while another replays
         # decodes
         start_of_eager_target = (
             start_of_decode_graph_target + bytes_of_decode_graph_target
             if config.enable_pdmux
             else 0
         )
-        start_of_eager_draft = 0
+        start_of_eager_draft = start_of_eager_target
         start_of_frozen_kv_graph_draft = 0
         start_of_multi_layer_graph_draft = 0
         start_of_ngram_worker_target = 0
