@@ -85,7 +85,7 @@ bench-memory: install  ## measure what the plan of specs/sglang takes beside SGL
 
 bench-gpu: install  ## measure everything on a CUDA device, beside SGLang too, and write benchmarks/results/gpu.md
 	PYTHONPATH=benchmarks $(PY) -m gpu --record
-	PYTHONPATH=benchmarks $(PY) -m sglang_peer --device cuda --record $(ARGS)
+	PYTHONPATH=benchmarks $(PY) -m sglang_peer --device cuda --record
 	$(PY) benchmarks/gpu_table.py
 
 # SGLang's files come out of its released wheel, into the user's cache.

@@ -123,7 +123,8 @@ def _alone(gpu: Record) -> Iterator[Figure]:
     shares = [each["plan"] / each["step"] for each in steps]
     yield Figure.of("the share of the attention's own plan in it", "equal on both sides", shares)
     planned, allocated = (gpu["start_up"]["static_bytes"][key] for key in ("planned", "allocated"))
-    yield Figure.of("static bytes allocated over planned", f"{planned:,}", [allocated / planned], 1)
+    what, over = "static bytes allocated over planned", [allocated / planned]
+    yield Figure.of(what, f"{planned:,}", over, 1, at_most=True)
     for name, seconds in gpu["start_up"]["start_up"].items():
         if name.endswith("_s"):
             what = f"start-up, {name.removesuffix('_s').replace('_', ' ')}, s"
