@@ -26,6 +26,7 @@ _ENGINE = LEAST[ENGINE].replace(
     "definitions:",
     "  sizes: {type: list, range: [1, 64], unit: requests, default: [1, 2, 4]}\n"
     "  width: {type: int, range: [1, 4], unit: tokens/requests, default: 2}\n"
+    "  token_sizes: {type: list, range: [1, 64], unit: tokens, default: [4, 8]}\n"
     "definitions:",
 )
 _TRANSFORMS = """\
@@ -86,6 +87,25 @@ def capturing(old: str, new: str) -> Files:
     assert old in _CAPTURE
     return captured({"capture.yaml": _CAPTURE.replace(old, new)})
 
+
+_MASKED = _SLOTS.replace(
+    "readers:",
+    "  mask: {shape: [requests], dtype: int64, source: batch.mask, modes: [capture]}\nreaders:",
+).replace("readers:\n", "readers:\n  mask: {modes: [capture], reads: {mask: {rows: live}}}\n")
+
+_TOKENS = _TRANSFORMS.replace("rows > 5", "rows > 64").replace(
+    "requests: padded\n    tokens: tokens + (padded - requests) * width",
+    'tokens: "next_in(tokens, token_sizes)"',
+)
+_OF_TOKENS = """\
+mode: capture
+live: {tokens: {range: [1, max(token_sizes)], seen_in: "batch.ids[0]"}}
+axes: {requests: 1, tokens: tokens}
+pipeline: []
+"""
+_TOKEN_GRAPH = _GRAPH.replace("requests <= max(sizes)", "tokens <= max(token_sizes)").replace(
+    "{capture: [decode]}", "{capture: {modes: [decode], free: {requests: true}}}"
+)
 
 HAZARDS = {
     "a graph is captured with another width": Hazard(
@@ -155,6 +175,34 @@ HAZARDS = {
             "requests: many,": "requests: requests,",
             "many * width": "requests * width",
         },
+    ),
+    "a graph holds a read of what replay does not load": Hazard(
+        "U617",
+        "decode",
+        ("mask",),
+        captured(
+            {
+                "graph.yaml": _GRAPH.replace(
+                    "  - {step: replay,",
+                    "  - {step: record, modes: [capture], readers: [mask]}\n  - {step: replay,",
+                )
+            },
+            _MASKED,
+        ),
+        {"[capture], readers: [mask]}": "[capture]}\n  - {step: plan, readers: [mask]}"},
+    ),
+    "a graph is captured with other rows along an axis that it holds": Hazard(
+        "U617",
+        "decode",
+        ("decode",),
+        captured(
+            {
+                "capture.yaml": _OF_TOKENS,
+                "transforms.yaml": _TOKENS,
+                "graph.yaml": _TOKEN_GRAPH.replace("{requests: true}", "{requests: width > 2}"),
+            },
+        ),
+        {"width > 2}": "true}"},
     ),
     "a graph is replayed in a mode that its runner does not serve": Hazard(
         "U211",

@@ -207,10 +207,23 @@ def _rounded(node: Call) -> Expr:
             return replace(zero, place=node.place)
         case "align_up", (Call("align_up", (_, inner)) as value, step) if inner == step:
             return value
-        case "next_in", (Call("max", (values,)) as largest, source) if values == source:
-            return largest
+        case "next_in", (value, source) if _is_element(value, source):
+            return value
         case _:
             return node
+
+
+def _is_element(value: Expr, source: Expr) -> bool:
+    """Whether the value is an element of the list wherever it has a value at all."""
+    match value:
+        case Call("max", (values,)):
+            return values == source
+        case Call("next_in", (_, values)):
+            return values == source
+        case Conditional(_, then, otherwise):
+            return _is_element(then, source) and _is_element(otherwise, source)
+        case _:
+            return False
 
 
 def _over(node: Over) -> Expr:

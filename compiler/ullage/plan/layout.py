@@ -92,7 +92,7 @@ class _Planner:
             if slot.name in tails and rewrite(slot.when) != FALSE:
                 slots.append(self._slot(slot, problem, rewrite, tails[slot.name]))
                 self.refusals.extend(values.check(slot, slots[-1]))
-        Captures(self.resolved, runner, problem, self.claims, self.told).check(slots)
+        Captures(self.resolved, runner, problem, rewrite, self.claims, self.told).check(slots)
         planned = PlannedRunner(
             problem.name,
             problem.runner,

@@ -19,7 +19,7 @@ from ullage.spec.check_modes import ResolvedMode, in_unit_of
 from ullage.spec.definitions import Globals
 from ullage.spec.flow import check_flow
 from ullage.spec.model import Mode, Runner, Spec, Step
-from ullage.spec.runner_parts import Within
+from ullage.spec.runner_parts import Capture, Within
 from ullage.spec.scope import Expressions, Scope
 from ullage.spec.steps import flattened, modes_named
 
@@ -53,6 +53,7 @@ def resolve_runner(
         slots=runner.slots or tuple(slot.name for slot in spec.slots),
         steps=tuple(_step(step, scope, expressions) for step in runner.steps),
         limits=_limits(runner, spec, known, expressions),
+        captures=_captures(runner, known, expressions),
         promises=resolve_promises(runner, served, spec, known, expressions),
     )
     _check_served(resolved, expressions.collector)
@@ -76,6 +77,15 @@ def _limits(
         (axis, expressions.check(limit, scope, IntKind(units.get(axis)), in_unit_of(axis, spec)))
         for axis, limit in runner.limits
     )
+
+
+def _captures(runner: Runner, known: Globals, expressions: Expressions) -> tuple[Capture, ...]:
+    scope = known.scope(f"a free axis of what runner '{runner.name}' captures")
+    resolved = {
+        free: tuple((axis, expressions.condition(where, scope)) for axis, where in free)
+        for free in dict.fromkeys(each.free for each in runner.captures)
+    }
+    return tuple(replace(each, free=resolved[each.free]) for each in runner.captures)
 
 
 def _step(step: Step, scope: Scope, expressions: Expressions) -> Step:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal, cast
 
@@ -11,7 +12,7 @@ from ullage.spec.model import PipelineEntry, Runner, Step
 from ullage.spec.reading import Reading
 from ullage.spec.runner_parts import Capture, Fallback, WarmUp, Within
 from ullage.text.fields import Fields, as_scalar, check_identifier
-from ullage.text.nodes import Mapping, Node, Scalar
+from ullage.text.nodes import Mapping, Node, Scalar, Sequence
 
 BUILT_IN_ACTIONS = ("load", "slice")
 
@@ -91,11 +92,25 @@ def _captures(reading: Reading, fields: Fields) -> tuple[Capture, ...]:
     found: list[Capture] = []
     for entry in fields.named("captures"):
         reading.refer("mode", entry.key)
-        for replay in inner.identifiers(entry.key.text):
-            reading.refer("mode or family", replay)
-            found.append(Capture(entry.key.text, replay.text, replay.place))
+        found += _replays(reading, inner, entry.key.text)
     inner.finish()
     return tuple(found)
+
+
+def _replays(reading: Reading, captures: Fields, mode: str) -> Iterator[Capture]:
+    """What replays the graphs of one mode: a list, or a mapping with the axes left free."""
+    free: tuple[tuple[str, Expr], ...] = ()
+    if isinstance(captures.raw(mode), Sequence):
+        replays = captures.identifiers(mode)
+    elif (inner := captures.fields(mode, f"what '{mode}' captures")) is not None:
+        replays = inner.identifiers("modes", required=True)
+        free = reading.named(inner, "free", "axis")
+        inner.finish()
+    else:
+        return
+    for replay in replays:
+        reading.refer("mode or family", replay)
+        yield Capture(mode, replay.text, replay.place, free)
 
 
 def _steps(reading: Reading, nodes: tuple[Node, ...]) -> tuple[Step, ...]:

@@ -38,9 +38,11 @@ class Fallback:
 class Capture:
     """Batches of one mode replay the graphs that a runner captures with batches of `mode`.
 
-    `replay` may be a family: all its modes that the runner serves.
+    `replay` may be a family: all its modes that the runner serves. `free`: axes, with a condition
+    each under which nothing along the axis lies inside of the graphs.
     """
 
     mode: str
     replay: str
     place: Place
+    free: tuple[tuple[str, Expr], ...] = ()

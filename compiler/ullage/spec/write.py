@@ -319,10 +319,14 @@ _RUNNER: Table[Runner] = {
 
 
 def _captures(captures: tuple[Capture, ...]) -> Mapping[str, Data]:
-    found: dict[str, tuple[str, ...]] = {}
-    for each in captures:
-        found[each.mode] = (*found.get(each.mode, ()), each.replay)
-    return {mode: replays for mode, replays in found.items()}
+    """By the mode that captures: what replays, alone if no axis is free."""
+    modes = dict.fromkeys(each.mode for each in captures)
+    found = {mode: tuple(each for each in captures if each.mode == mode) for mode in modes}
+    return {
+        mode: {"modes": replays, "free": named(free)} if free else replays
+        for mode, each in found.items()
+        for replays, free in ((tuple(one.replay for one in each), each[0].free),)
+    }
 
 
 _AUDIT: Table[Audit] = {

@@ -813,8 +813,8 @@ class DecodeGraphTargetBatch(LoadedBatch):
     # specs/sglang/backends/sequences.yaml:31
     verify_mask: Tensor | None = None
     """[requests * target_width * mask_width], bool: which keys each token of a tree sees; loaded
-    in adaptive_verify, capture, target_verify; only where speculative and (attention_backend
-    == fa3 or attention_backend == fa4 or attention_backend == triton).
+    in adaptive_verify, capture, idle, target_verify; only where speculative and
+    (attention_backend == fa3 or attention_backend == fa4 or attention_backend == triton).
     """
     # specs/sglang/slots.yaml:3
     input_ids: Tensor | None = None
@@ -990,17 +990,17 @@ class DecodeGraphTargetBatch(LoadedBatch):
     # specs/sglang/backends/hybrid_linear.yaml:23
     linear_next_token: Tensor | None = None
     """[requests, target_width], int64: the first token that follows each, -1 for none; loaded in
-    capture, target_verify; only where hybrid_linear and drafts_trees.
+    capture, idle, target_verify; only where hybrid_linear and drafts_trees.
     """
     # specs/sglang/backends/hybrid_linear.yaml:26
     linear_next_sibling: Tensor | None = None
     """[requests, target_width], int64: the next token beside each, -1 for none; loaded in
-    capture, target_verify; only where hybrid_linear and drafts_trees.
+    capture, idle, target_verify; only where hybrid_linear and drafts_trees.
     """
     # specs/sglang/backends/hybrid_linear.yaml:29
     linear_parent: Tensor | None = None
     """[requests, target_width], int64: the token that each follows, -1 for none; loaded in
-    capture, target_verify; only where hybrid_linear and drafts_trees.
+    capture, idle, target_verify; only where hybrid_linear and drafts_trees.
     """
     # specs/sglang/backends/mla.yaml:19
     mla_kv_indptr: Tensor | None = None
@@ -1077,18 +1077,18 @@ class DecodeGraphTargetBatch(LoadedBatch):
     # specs/sglang/backends/page_tables.yaml:48
     tree_page_table: Tensor | None = None
     """[tokens, target_width], int32: slots of the tokens before each in its tree; loaded in
-    capture, target_verify; only where has_page_tables and drafts_trees and attention_backend
-    != trtllm_mha.
+    capture, idle, target_verify; only where has_page_tables and drafts_trees and
+    attention_backend != trtllm_mha.
     """
     # specs/sglang/backends/page_tables.yaml:51
     tree_cache_seqlens: Tensor | None = None
-    """[tokens], int32: how many these are; loaded in capture, target_verify; only where
+    """[tokens], int32: how many these are; loaded in capture, idle, target_verify; only where
     has_page_tables and drafts_trees and attention_backend != trtllm_mha.
     """
     # specs/sglang/backends/page_tables.yaml:54
     tree_window_page_table: Tensor | None = None
     """[tokens, context_length + target_width], int32: slots of all that each sees, where layers
-    have a window; loaded in capture, target_verify; only where has_page_tables and
+    have a window; loaded in capture, idle, target_verify; only where has_page_tables and
     drafts_trees and attention_backend != trtllm_mha and has_window.
     """
     # specs/sglang/backends/page_tables.yaml:64

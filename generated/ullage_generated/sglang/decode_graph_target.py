@@ -6024,6 +6024,14 @@ class DecodeGraphTargetRunner:
                 ),
             ),
             SlotGroup(
+                lambda extents: (
+                    (extents.rows.requests * config.target_width * config.mask_width,),
+                    (extents.padded.requests * config.target_width * config.mask_width,),
+                ),
+                # specs/sglang/backends/sequences.yaml:31
+                Slot("verify_mask", registry.verify_mask),
+            ),
+            SlotGroup(
                 lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
                 # specs/sglang/slots.yaml:3
                 Slot("input_ids", registry.input_ids, source="input_ids", fill=0),
@@ -6035,6 +6043,8 @@ class DecodeGraphTargetRunner:
                 Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
                 # specs/sglang/backends/flashinfer.yaml:65
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
+                # specs/sglang/backends/page_tables.yaml:51
+                Slot("tree_cache_seqlens", registry.tree_cache_seqlens),
                 # specs/sglang/backends/triton.yaml:35
                 Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
                 # specs/sglang/backends/triton.yaml:39
@@ -6296,6 +6306,18 @@ class DecodeGraphTargetRunner:
             ),
             SlotGroup(
                 lambda extents: (
+                    (extents.rows.requests, config.target_width),
+                    (extents.padded.requests, config.target_width),
+                ),
+                # specs/sglang/backends/hybrid_linear.yaml:23
+                Slot("linear_next_token", registry.linear_next_token),
+                # specs/sglang/backends/hybrid_linear.yaml:26
+                Slot("linear_next_sibling", registry.linear_next_sibling),
+                # specs/sglang/backends/hybrid_linear.yaml:29
+                Slot("linear_parent", registry.linear_parent),
+            ),
+            SlotGroup(
+                lambda extents: (
                     (extents.rows.requests, config.mla_blocks),
                     (extents.padded.requests, config.mla_blocks),
                 ),
@@ -6356,6 +6378,22 @@ class DecodeGraphTargetRunner:
                 lambda extents: ((config.context_pages,), (config.context_pages,)),
                 # specs/sglang/backends/page_tables.yaml:38
                 Slot("strided_indices", registry.strided_indices),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.target_width),
+                    (extents.padded.tokens, config.target_width),
+                ),
+                # specs/sglang/backends/page_tables.yaml:48
+                Slot("tree_page_table", registry.tree_page_table),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.context_length + config.target_width),
+                    (extents.padded.tokens, config.context_length + config.target_width),
+                ),
+                # specs/sglang/backends/page_tables.yaml:54
+                Slot("tree_window_page_table", registry.tree_window_page_table),
             ),
             SlotGroup(
                 lambda extents: (
@@ -6553,6 +6591,7 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.flashinfer_graph_workspace, None)
         poison_around(self.registry.mla_workspace, None)
         poison_around(self.registry.graph_input_embeds, None)
+        poison_around(self.registry.verify_mask, None)
         poison_around(self.registry.input_ids, live.input_ids)
         poison_around(self.registry.positions, live.positions)
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
@@ -6597,6 +6636,9 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.linear_state_indices, None)
         poison_around(self.registry.linear_query_start, None)
         poison_around(self.registry.linear_verify_indices, None)
+        poison_around(self.registry.linear_next_token, None)
+        poison_around(self.registry.linear_next_sibling, None)
+        poison_around(self.registry.linear_parent, None)
         poison_around(self.registry.mla_kv_indptr, None)
         poison_around(self.registry.mla_qo_indptr, None)
         poison_around(self.registry.mla_kv_indices, None)
@@ -6614,6 +6656,9 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.cu_seqlens_q, None)
         poison_around(self.registry.cu_seqlens_k, None)
         poison_around(self.registry.scheduler_metadata, None)
+        poison_around(self.registry.tree_page_table, None)
+        poison_around(self.registry.tree_cache_seqlens, None)
+        poison_around(self.registry.tree_window_page_table, None)
         poison_around(self.registry.all_token_page_table, None)
         poison_around(self.registry.triton_kv_indptr, None)
         poison_around(self.registry.triton_window_kv_indptr, None)
@@ -6625,14 +6670,7 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.triton_num_kv_splits, None)
         poison_around(self.registry.triton_attn_logits, None)
         poison_around(self.registry.triton_attn_lse, None)
-        poison_around(self.registry.verify_mask, None)
         poison_around(self.registry.custom_mask, None)
-        poison_around(self.registry.linear_next_token, None)
-        poison_around(self.registry.linear_next_sibling, None)
-        poison_around(self.registry.linear_parent, None)
-        poison_around(self.registry.tree_page_table, None)
-        poison_around(self.registry.tree_cache_seqlens, None)
-        poison_around(self.registry.tree_window_page_table, None)
 
     def _require_unpoisoned_idling(self, batch: DecodeGraphTargetBatch, mode: str) -> None:
         """Debug mode: readers of padded rows find none that nobody wrote."""
@@ -7759,22 +7797,22 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of adaptive_verify, decode, dllm_extend, idle, target_verify."""
-        # specs/sglang/runners/decode_graph.yaml:84
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/decode_graph.yaml:85
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/decode_graph.yaml:86
         engine.plan_replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:90
+        # specs/sglang/runners/decode_graph.yaml:91
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:91
+            # specs/sglang/runners/decode_graph.yaml:92
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:94
+        # specs/sglang/runners/decode_graph.yaml:95
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:94",
+            place="specs/sglang/runners/decode_graph.yaml:95",
         )
         return output
 
@@ -7782,23 +7820,23 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture."""
-        # specs/sglang/runners/decode_graph.yaml:84
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/decode_graph.yaml:85
-        engine.plan_replay(batch)
+        batch = self.load(live, pad=pad)
         # specs/sglang/runners/decode_graph.yaml:86
+        engine.plan_replay(batch)
+        # specs/sglang/runners/decode_graph.yaml:87
         engine.capture(batch)
-        # specs/sglang/runners/decode_graph.yaml:90
+        # specs/sglang/runners/decode_graph.yaml:91
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:91
+            # specs/sglang/runners/decode_graph.yaml:92
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:94
+        # specs/sglang/runners/decode_graph.yaml:95
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:94",
+            place="specs/sglang/runners/decode_graph.yaml:95",
         )
         return output

@@ -1951,24 +1951,24 @@ class DflashGraphDraftRunner:
         self, live: LiveBatch, engine: DflashGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture_block."""
-        # specs/sglang/runners/dflash_graph.yaml:58
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/dflash_graph.yaml:59
-        engine.plan_block(batch)
+        batch = self.load(live, pad=pad)
         # specs/sglang/runners/dflash_graph.yaml:60
+        engine.plan_block(batch)
+        # specs/sglang/runners/dflash_graph.yaml:61
         engine.capture_block(batch)
-        # specs/sglang/runners/dflash_graph.yaml:64
+        # specs/sglang/runners/dflash_graph.yaml:65
         with engine.timer(batch):
-            # specs/sglang/runners/dflash_graph.yaml:65
+            # specs/sglang/runners/dflash_graph.yaml:66
             output = engine.replay_block(batch)
-        # specs/sglang/runners/dflash_graph.yaml:68
+        # specs/sglang/runners/dflash_graph.yaml:69
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/dflash_graph.yaml:68",
+            place="specs/sglang/runners/dflash_graph.yaml:69",
         )
         return output
 
@@ -1976,21 +1976,21 @@ class DflashGraphDraftRunner:
         self, live: LiveBatch, engine: DflashGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of dflash_draft."""
-        # specs/sglang/runners/dflash_graph.yaml:58
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/dflash_graph.yaml:59
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/dflash_graph.yaml:60
         engine.plan_block(batch)
-        # specs/sglang/runners/dflash_graph.yaml:64
+        # specs/sglang/runners/dflash_graph.yaml:65
         with engine.timer(batch):
-            # specs/sglang/runners/dflash_graph.yaml:65
+            # specs/sglang/runners/dflash_graph.yaml:66
             output = engine.replay_block(batch)
-        # specs/sglang/runners/dflash_graph.yaml:68
+        # specs/sglang/runners/dflash_graph.yaml:69
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/dflash_graph.yaml:68",
+            place="specs/sglang/runners/dflash_graph.yaml:69",
         )
         return output

@@ -37,12 +37,12 @@ HiddenT = TypeVar("HiddenT")
 class DecodeGraphTargetFacts(Protocol):
     """What the runner decode_graph of worker target asks before it takes a batch."""
 
-    # specs/sglang/runners/decode_graph.yaml:74
+    # specs/sglang/runners/decode_graph.yaml:75
     def replaced_embeds(self, batch: LiveBatch, /) -> bool:
         """Whether some inputs of this batch are embeddings and not token ids."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:75
+    # specs/sglang/runners/decode_graph.yaml:76
     def uncaptured_variant(self, batch: LiveBatch, /) -> bool:
         """Whether no graph was captured with adapters, or without, as this batch is."""
         ...
@@ -55,29 +55,29 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/decode_graph.yaml:78
+    # specs/sglang/runners/decode_graph.yaml:79
     def timer(self, batch: DecodeGraphTargetBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:85
+    # specs/sglang/runners/decode_graph.yaml:86
     def plan_replay(self, batch: DecodeGraphTargetBatch, /) -> None:
-        """Plan replay; reads for attention_planner, table_lookup."""
+        """Plan replay; reads for attention_planner, table_lookup, mask_reader."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:91
+    # specs/sglang/runners/decode_graph.yaml:92
     def replay(self, batch: DecodeGraphTargetBatch, /) -> OutputT_co:
         """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, axes_rotary, kv_writer, expert_routing, child_expert_routing, cross_attention,
-        state_tracker, ngram_lookup, gather, mask_reader, canary, input_preparation, pipeline.
+        state_tracker, ngram_lookup, gather, canary, input_preparation, pipeline.
         """
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:86
+    # specs/sglang/runners/decode_graph.yaml:87
     def capture(self, batch: DecodeGraphTargetBatch, /) -> None:
         """Capture; reads for embedding, rotary, axes_rotary, kv_writer, expert_routing,
-        child_expert_routing, cross_attention, state_tracker, ngram_lookup, gather,
-        mask_reader, canary, input_preparation, pipeline.
+        child_expert_routing, cross_attention, state_tracker, ngram_lookup, gather, canary,
+        input_preparation, pipeline.
         """
         ...
 
@@ -86,7 +86,7 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
 class DflashGraphDraftFacts(Protocol):
     """What the runner dflash_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/dflash_graph.yaml:49
+    # specs/sglang/runners/dflash_graph.yaml:50
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a graph."""
         ...
@@ -99,27 +99,27 @@ class DflashGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: hidden states of the block.
     """
 
-    # specs/sglang/runners/dflash_graph.yaml:52
+    # specs/sglang/runners/dflash_graph.yaml:53
     def timer(self, batch: DflashGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/dflash_graph.yaml:59
+    # specs/sglang/runners/dflash_graph.yaml:60
     def plan_block(self, batch: DflashGraphDraftBatch, /) -> None:
-        """Plan block; reads for attention_planner, table_lookup."""
+        """Plan block; reads for attention_planner, table_lookup, mask_reader."""
         ...
 
-    # specs/sglang/runners/dflash_graph.yaml:60
+    # specs/sglang/runners/dflash_graph.yaml:61
     def capture_block(self, batch: DflashGraphDraftBatch, /) -> None:
         """Capture block; reads for embedding, rotary, axes_rotary, kv_writer, expert_routing,
-        gather, mask_reader, canary, block_step.
+        gather, canary, block_step.
         """
         ...
 
-    # specs/sglang/runners/dflash_graph.yaml:65
+    # specs/sglang/runners/dflash_graph.yaml:66
     def replay_block(self, batch: DflashGraphDraftBatch, /) -> OutputT_co:
         """Replay block; gives hidden states of the block; reads for embedding, rotary,
-        axes_rotary, kv_writer, expert_routing, gather, mask_reader, canary, block_step.
+        axes_rotary, kv_writer, expert_routing, gather, canary, block_step.
         """
         ...
 
@@ -138,7 +138,7 @@ class DflashWorkerDraftEngine(Protocol):
 class DraftExtendGraphDraftFacts(Protocol):
     """What the runner draft_extend_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/draft_extend_graph.yaml:46
+    # specs/sglang/runners/draft_extend_graph.yaml:47
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a graph."""
         ...
@@ -151,26 +151,26 @@ class DraftExtendGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: the first branches of the next drafts.
     """
 
-    # specs/sglang/runners/draft_extend_graph.yaml:49
+    # specs/sglang/runners/draft_extend_graph.yaml:50
     def timer(self, batch: DraftExtendGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/draft_extend_graph.yaml:56
+    # specs/sglang/runners/draft_extend_graph.yaml:57
     def plan_draft_extend(self, batch: DraftExtendGraphDraftBatch, /) -> None:
         """Plan draft extend; reads for attention_planner, table_lookup, catch_up_planner,
         acceptance.
         """
         ...
 
-    # specs/sglang/runners/draft_extend_graph.yaml:57
+    # specs/sglang/runners/draft_extend_graph.yaml:58
     def capture_draft_extend(self, batch: DraftExtendGraphDraftBatch, /) -> None:
         """Capture draft extend; reads for embedding, rotary, axes_rotary, kv_writer,
         catch_up_fusion, draft_state_tracker, row_selection, gather.
         """
         ...
 
-    # specs/sglang/runners/draft_extend_graph.yaml:62
+    # specs/sglang/runners/draft_extend_graph.yaml:63
     def replay_draft_extend(self, batch: DraftExtendGraphDraftBatch, /) -> OutputT_co:
         """Replay draft extend; gives the first branches of the next drafts; reads for embedding,
         rotary, axes_rotary, kv_writer, catch_up_fusion, draft_state_tracker, row_selection,
@@ -183,7 +183,7 @@ class DraftExtendGraphDraftEngine(Protocol[OutputT_co]):
 class DraftGraphDraftFacts(Protocol):
     """What the runner draft_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/draft_graph.yaml:46
+    # specs/sglang/runners/draft_graph.yaml:47
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a graph of draft steps."""
         ...
@@ -196,24 +196,24 @@ class DraftGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: scores, tokens and parents of all branches.
     """
 
-    # specs/sglang/runners/draft_graph.yaml:49
+    # specs/sglang/runners/draft_graph.yaml:50
     def timer(self, batch: DraftGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/draft_graph.yaml:56
+    # specs/sglang/runners/draft_graph.yaml:57
     def plan_draft(self, batch: DraftGraphDraftBatch, /) -> None:
         """Plan draft; reads for attention_planner, table_lookup."""
         ...
 
-    # specs/sglang/runners/draft_graph.yaml:57
+    # specs/sglang/runners/draft_graph.yaml:58
     def capture_draft(self, batch: DraftGraphDraftBatch, /) -> None:
         """Capture draft; reads for embedding, rotary, axes_rotary, draft_kv_writer, draft_step,
         gather, canary.
         """
         ...
 
-    # specs/sglang/runners/draft_graph.yaml:62
+    # specs/sglang/runners/draft_graph.yaml:63
     def replay_draft(self, batch: DraftGraphDraftBatch, /) -> OutputT_co:
         """Replay draft; gives scores, tokens and parents of all branches; reads for embedding,
         rotary, axes_rotary, draft_kv_writer, draft_step, gather, canary.
@@ -493,7 +493,7 @@ class EagerDraftEngine(Protocol[InputsT, ShardsT, HiddenT, OutputT_co]):
 class FrozenKvGraphDraftFacts(Protocol):
     """What the runner frozen_kv_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/frozen_kv_graph.yaml:32
+    # specs/sglang/runners/frozen_kv_graph.yaml:33
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a graph."""
         ...
@@ -506,22 +506,22 @@ class FrozenKvGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: scores, tokens and parents of all branches.
     """
 
-    # specs/sglang/runners/frozen_kv_graph.yaml:35
+    # specs/sglang/runners/frozen_kv_graph.yaml:36
     def timer(self, batch: FrozenKvGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/frozen_kv_graph.yaml:42
+    # specs/sglang/runners/frozen_kv_graph.yaml:43
     def plan_frozen_draft(self, batch: FrozenKvGraphDraftBatch, /) -> None:
         """Plan frozen draft; reads for attention_planner, table_lookup."""
         ...
 
-    # specs/sglang/runners/frozen_kv_graph.yaml:43
+    # specs/sglang/runners/frozen_kv_graph.yaml:44
     def capture_frozen_draft(self, batch: FrozenKvGraphDraftBatch, /) -> None:
         """Capture frozen draft; reads for rotary, axes_rotary, frozen_draft_step, gather."""
         ...
 
-    # specs/sglang/runners/frozen_kv_graph.yaml:48
+    # specs/sglang/runners/frozen_kv_graph.yaml:49
     def replay_frozen_draft(self, batch: FrozenKvGraphDraftBatch, /) -> OutputT_co:
         """Replay frozen draft; gives scores, tokens and parents of all branches; reads for
         rotary, axes_rotary, frozen_draft_step, gather.
@@ -533,7 +533,7 @@ class FrozenKvGraphDraftEngine(Protocol[OutputT_co]):
 class MultiLayerGraphDraftFacts(Protocol):
     """What the runner multi_layer_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/multi_layer_graph.yaml:39
+    # specs/sglang/runners/multi_layer_graph.yaml:40
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a graph."""
         ...
@@ -546,24 +546,24 @@ class MultiLayerGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: the drafts of all layers.
     """
 
-    # specs/sglang/runners/multi_layer_graph.yaml:42
+    # specs/sglang/runners/multi_layer_graph.yaml:43
     def timer(self, batch: MultiLayerGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/multi_layer_graph.yaml:49
+    # specs/sglang/runners/multi_layer_graph.yaml:50
     def plan_layers(self, batch: MultiLayerGraphDraftBatch, /) -> None:
         """Plan layers; reads for table_lookup, catch_up_planner, acceptance, layer_planner."""
         ...
 
-    # specs/sglang/runners/multi_layer_graph.yaml:50
+    # specs/sglang/runners/multi_layer_graph.yaml:51
     def capture_layers(self, batch: MultiLayerGraphDraftBatch, /) -> None:
         """Capture layers; reads for embedding, rotary, axes_rotary, kv_writer, catch_up_fusion,
         draft_state_tracker, row_selection, layer_sampling, gather.
         """
         ...
 
-    # specs/sglang/runners/multi_layer_graph.yaml:55
+    # specs/sglang/runners/multi_layer_graph.yaml:56
     def replay_layers(self, batch: MultiLayerGraphDraftBatch, /) -> OutputT_co:
         """Replay layers; gives the drafts of all layers; reads for embedding, rotary,
         axes_rotary, kv_writer, catch_up_fusion, draft_state_tracker, row_selection,
@@ -586,17 +586,17 @@ class NgramWorkerTargetEngine(Protocol):
 class PrefillGraphTargetFacts(Protocol):
     """What the runner prefill_graph of worker target asks before it takes a batch."""
 
-    # specs/sglang/runners/prefill_graph.yaml:54
+    # specs/sglang/runners/prefill_graph.yaml:58
     def replaced_embeds(self, batch: LiveBatch, /) -> bool:
         """Whether some inputs of this batch are embeddings and not token ids."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:55
+    # specs/sglang/runners/prefill_graph.yaml:59
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a prefill graph."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:56
+    # specs/sglang/runners/prefill_graph.yaml:60
     def uncapturable(self, batch: LiveBatch, /) -> bool:
         """Whether this batch wants what graphs do not hold, such as log-probabilities of a
         prefix, or larger shares of the context than were captured.
@@ -611,29 +611,29 @@ class PrefillGraphTargetEngine(Protocol[OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/prefill_graph.yaml:59
+    # specs/sglang/runners/prefill_graph.yaml:63
     def timer(self, batch: PrefillGraphTargetBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:66
+    # specs/sglang/runners/prefill_graph.yaml:70
     def plan_prefill(self, batch: PrefillGraphTargetBatch, /) -> None:
         """Plan prefill; reads for static_planner, static_host_planner."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:67
+    # specs/sglang/runners/prefill_graph.yaml:71
     def split_prefill(self, batch: PrefillGraphTargetBatch, /) -> None:
         """Split prefill."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:68
+    # specs/sglang/runners/prefill_graph.yaml:72
     def capture(self, batch: PrefillGraphTargetBatch, /) -> None:
         """Capture; reads for embedding, rotary, static_rotary, kv_writer, expert_routing,
         static_state_tracker, fusion, pipeline.
         """
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:73
+    # specs/sglang/runners/prefill_graph.yaml:77
     def replay(self, batch: PrefillGraphTargetBatch, /) -> OutputT_co:
         """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, static_rotary, kv_writer, expert_routing, static_state_tracker, fusion,
@@ -646,17 +646,17 @@ class PrefillGraphTargetEngine(Protocol[OutputT_co]):
 class PrefillGraphDraftFacts(Protocol):
     """What the runner prefill_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/prefill_graph.yaml:54
+    # specs/sglang/runners/prefill_graph.yaml:58
     def replaced_embeds(self, batch: LiveBatch, /) -> bool:
         """Whether some inputs of this batch are embeddings and not token ids."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:55
+    # specs/sglang/runners/prefill_graph.yaml:59
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a prefill graph."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:56
+    # specs/sglang/runners/prefill_graph.yaml:60
     def uncapturable(self, batch: LiveBatch, /) -> bool:
         """Whether this batch wants what graphs do not hold, such as log-probabilities of a
         prefix, or larger shares of the context than were captured.
@@ -671,29 +671,29 @@ class PrefillGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/prefill_graph.yaml:59
+    # specs/sglang/runners/prefill_graph.yaml:63
     def timer(self, batch: PrefillGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:66
+    # specs/sglang/runners/prefill_graph.yaml:70
     def plan_prefill(self, batch: PrefillGraphDraftBatch, /) -> None:
         """Plan prefill; reads for static_planner, static_host_planner."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:67
+    # specs/sglang/runners/prefill_graph.yaml:71
     def split_prefill(self, batch: PrefillGraphDraftBatch, /) -> None:
         """Split prefill."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:68
+    # specs/sglang/runners/prefill_graph.yaml:72
     def capture(self, batch: PrefillGraphDraftBatch, /) -> None:
         """Capture; reads for embedding, rotary, static_rotary, kv_writer, expert_routing,
         static_state_tracker, fusion, pipeline.
         """
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:73
+    # specs/sglang/runners/prefill_graph.yaml:77
     def replay(self, batch: PrefillGraphDraftBatch, /) -> OutputT_co:
         """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, static_rotary, kv_writer, expert_routing, static_state_tracker, fusion,

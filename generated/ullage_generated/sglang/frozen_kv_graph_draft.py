@@ -1476,24 +1476,24 @@ class FrozenKvGraphDraftRunner:
         self, live: LiveBatch, engine: FrozenKvGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture_frozen."""
-        # specs/sglang/runners/frozen_kv_graph.yaml:41
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/frozen_kv_graph.yaml:42
-        engine.plan_frozen_draft(batch)
+        batch = self.load(live, pad=pad)
         # specs/sglang/runners/frozen_kv_graph.yaml:43
+        engine.plan_frozen_draft(batch)
+        # specs/sglang/runners/frozen_kv_graph.yaml:44
         engine.capture_frozen_draft(batch)
-        # specs/sglang/runners/frozen_kv_graph.yaml:47
+        # specs/sglang/runners/frozen_kv_graph.yaml:48
         with engine.timer(batch):
-            # specs/sglang/runners/frozen_kv_graph.yaml:48
+            # specs/sglang/runners/frozen_kv_graph.yaml:49
             output = engine.replay_frozen_draft(batch)
-        # specs/sglang/runners/frozen_kv_graph.yaml:51
+        # specs/sglang/runners/frozen_kv_graph.yaml:52
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/frozen_kv_graph.yaml:51",
+            place="specs/sglang/runners/frozen_kv_graph.yaml:52",
         )
         return output
 
@@ -1501,21 +1501,21 @@ class FrozenKvGraphDraftRunner:
         self, live: LiveBatch, engine: FrozenKvGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of frozen_kv_draft, idle_in_frozen_draft."""
-        # specs/sglang/runners/frozen_kv_graph.yaml:41
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/frozen_kv_graph.yaml:42
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/frozen_kv_graph.yaml:43
         engine.plan_frozen_draft(batch)
-        # specs/sglang/runners/frozen_kv_graph.yaml:47
+        # specs/sglang/runners/frozen_kv_graph.yaml:48
         with engine.timer(batch):
-            # specs/sglang/runners/frozen_kv_graph.yaml:48
+            # specs/sglang/runners/frozen_kv_graph.yaml:49
             output = engine.replay_frozen_draft(batch)
-        # specs/sglang/runners/frozen_kv_graph.yaml:51
+        # specs/sglang/runners/frozen_kv_graph.yaml:52
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/frozen_kv_graph.yaml:51",
+            place="specs/sglang/runners/frozen_kv_graph.yaml:52",
         )
         return output

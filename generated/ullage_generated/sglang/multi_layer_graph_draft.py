@@ -2092,24 +2092,24 @@ class MultiLayerGraphDraftRunner:
         self, live: LiveBatch, engine: MultiLayerGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture_multi_layer."""
-        # specs/sglang/runners/multi_layer_graph.yaml:48
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/multi_layer_graph.yaml:49
-        engine.plan_layers(batch)
+        batch = self.load(live, pad=pad)
         # specs/sglang/runners/multi_layer_graph.yaml:50
+        engine.plan_layers(batch)
+        # specs/sglang/runners/multi_layer_graph.yaml:51
         engine.capture_layers(batch)
-        # specs/sglang/runners/multi_layer_graph.yaml:54
+        # specs/sglang/runners/multi_layer_graph.yaml:55
         with engine.timer(batch):
-            # specs/sglang/runners/multi_layer_graph.yaml:55
+            # specs/sglang/runners/multi_layer_graph.yaml:56
             output = engine.replay_layers(batch)
-        # specs/sglang/runners/multi_layer_graph.yaml:58
+        # specs/sglang/runners/multi_layer_graph.yaml:59
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/multi_layer_graph.yaml:58",
+            place="specs/sglang/runners/multi_layer_graph.yaml:59",
         )
         return output
 
@@ -2117,21 +2117,21 @@ class MultiLayerGraphDraftRunner:
         self, live: LiveBatch, engine: MultiLayerGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of draft_extend, idle_in_catch_up."""
-        # specs/sglang/runners/multi_layer_graph.yaml:48
-        batch = self.load(live, pad=pad)
         # specs/sglang/runners/multi_layer_graph.yaml:49
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/multi_layer_graph.yaml:50
         engine.plan_layers(batch)
-        # specs/sglang/runners/multi_layer_graph.yaml:54
+        # specs/sglang/runners/multi_layer_graph.yaml:55
         with engine.timer(batch):
-            # specs/sglang/runners/multi_layer_graph.yaml:55
+            # specs/sglang/runners/multi_layer_graph.yaml:56
             output = engine.replay_layers(batch)
-        # specs/sglang/runners/multi_layer_graph.yaml:58
+        # specs/sglang/runners/multi_layer_graph.yaml:59
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/multi_layer_graph.yaml:58",
+            place="specs/sglang/runners/multi_layer_graph.yaml:59",
         )
         return output

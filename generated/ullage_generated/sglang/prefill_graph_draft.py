@@ -2350,27 +2350,27 @@ class PrefillGraphDraftRunner:
     ) -> OutputT:
         """The steps of capture_prefill."""
         config = self.config
-        # specs/sglang/runners/prefill_graph.yaml:65
+        # specs/sglang/runners/prefill_graph.yaml:69
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/prefill_graph.yaml:66
+        # specs/sglang/runners/prefill_graph.yaml:70
         engine.plan_prefill(batch)
         if config.splits_prefill:
-            # specs/sglang/runners/prefill_graph.yaml:67
+            # specs/sglang/runners/prefill_graph.yaml:71
             engine.split_prefill(batch)
-        # specs/sglang/runners/prefill_graph.yaml:68
-        engine.capture(batch)
         # specs/sglang/runners/prefill_graph.yaml:72
-        with engine.timer(batch):
-            # specs/sglang/runners/prefill_graph.yaml:73
-            output = engine.replay(batch)
+        engine.capture(batch)
         # specs/sglang/runners/prefill_graph.yaml:76
+        with engine.timer(batch):
+            # specs/sglang/runners/prefill_graph.yaml:77
+            output = engine.replay(batch)
+        # specs/sglang/runners/prefill_graph.yaml:80
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/prefill_graph.yaml:76",
+            place="specs/sglang/runners/prefill_graph.yaml:80",
         )
         return output
 
@@ -2379,24 +2379,24 @@ class PrefillGraphDraftRunner:
     ) -> OutputT:
         """The steps of extend, idle_beside_extend."""
         config = self.config
-        # specs/sglang/runners/prefill_graph.yaml:65
+        # specs/sglang/runners/prefill_graph.yaml:69
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/prefill_graph.yaml:66
+        # specs/sglang/runners/prefill_graph.yaml:70
         engine.plan_prefill(batch)
         if config.splits_prefill:
-            # specs/sglang/runners/prefill_graph.yaml:67
+            # specs/sglang/runners/prefill_graph.yaml:71
             engine.split_prefill(batch)
-        # specs/sglang/runners/prefill_graph.yaml:72
-        with engine.timer(batch):
-            # specs/sglang/runners/prefill_graph.yaml:73
-            output = engine.replay(batch)
         # specs/sglang/runners/prefill_graph.yaml:76
+        with engine.timer(batch):
+            # specs/sglang/runners/prefill_graph.yaml:77
+            output = engine.replay(batch)
+        # specs/sglang/runners/prefill_graph.yaml:80
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/prefill_graph.yaml:76",
+            place="specs/sglang/runners/prefill_graph.yaml:80",
         )
         return output
