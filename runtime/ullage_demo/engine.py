@@ -64,7 +64,7 @@ class StepEngine:
     def decode_context_parallel(self, _batch: Batch, /) -> bool:
         return False
 
-    def context_parallel(self, _batch: Batch, /) -> bool:
+    def context_parallel(self, _batch: Batch | LiveBatch, /) -> bool:
         return False
 
     def last_pipeline_rank(self, _batch: Batch, /) -> bool:

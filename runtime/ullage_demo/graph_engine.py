@@ -63,11 +63,38 @@ class GraphEngine(StepEngine):
     def uncaptured_variant(self, _live: LiveBatch, /) -> bool:
         return False
 
+    def uncaptured_attention(self, _live: LiveBatch, /) -> bool:
+        return False
+
     def outvoted(self, _live: LiveBatch, /) -> bool:
         return False
 
-    def uncapturable(self, _live: LiveBatch, /) -> bool:
-        return True
+    def lacks_encoder(self, _live: LiveBatch, /) -> bool:
+        return False
+
+    def unsplit(self, _live: LiveBatch, /) -> bool:
+        return False
+
+    def wants_hidden_states(self, _live: LiveBatch, /) -> bool:
+        return False
+
+    def wants_logprobs(self, _live: LiveBatch, /) -> bool:
+        return False
+
+    def lacks_rank(self, _live: LiveBatch, /) -> bool:
+        return False
+
+    def uneven_shares(self, _live: LiveBatch, /) -> bool:
+        return False
+
+    def prefers_eager(self, _live: LiveBatch, /) -> bool:
+        return False
+
+    def uncapturable_prefix(self, _live: LiveBatch, /) -> bool:
+        return True  # no graph of prompts is captured
+
+    def beyond_captured_lengths(self, _live: LiveBatch, /) -> bool:
+        return False
 
     # Steps.
 

@@ -24,14 +24,15 @@ class Votes:
 
     against: bool
 
-    def replaced_embeds(self, _batch: LiveBatch, /) -> bool:
-        return False
-
     def outvoted(self, _batch: LiveBatch, /) -> bool:
         return self.against
 
-    def uncapturable(self, _batch: LiveBatch, /) -> bool:
+    def _no(self, _batch: LiveBatch, /) -> bool:
         return False
+
+    replaced_embeds = context_parallel = uneven_shares = uncaptured_variant = prefers_eager = _no
+    lacks_rank = wants_logprobs = wants_hidden_states = uncapturable_prefix = _no
+    beyond_captured_lengths = _no
 
 
 def decodes(requests: int) -> LiveBatch:

@@ -46,20 +46,35 @@ Part = tuple[Expr, Expr]
 
 def without_facts(runner: Runner, mode: str) -> tuple[Expr, ...]:
     """The conditions on batches of a mode under which some answers of the engine let them in."""
-    facts = {fact.name for fact in runner.facts}
+    facts = frozenset(fact.name for fact in runner.facts)
     conditions = runner.accepts_in(mode)
-    asking = [each for each in conditions if free_names(each) & facts]
-    rest = tuple(each for each in conditions if each not in asking)
-    if not asking:
-        return rest
-    together = conjunction(*asking)
+    rest = tuple(each for each in conditions if not free_names(each) & facts)
+    asking = tuple(each for each in conditions if free_names(each) & facts)
+    possible = (_answered(together, facts) for together in _asking_alike(asking, facts))
+    return (*rest, *(each for each in possible if each != TRUE))
+
+
+def _asking_alike(conditions: tuple[Expr, ...], facts: frozenset[str]) -> list[list[Expr]]:
+    """The conditions, those together that ask the same facts, be it by others between them."""
+    groups: list[list[Expr]] = []
+    for condition in conditions:
+        asked = free_names(condition) & facts
+        alike = [each for each in groups if any(free_names(other) & asked for other in each)]
+        groups = [each for each in groups if each not in alike]
+        groups.append([*(other for each in alike for other in each), condition])
+    return groups
+
+
+def _answered(conditions: list[Expr], facts: frozenset[str]) -> Expr:
+    """Where some answers meet all of the conditions."""
+    together = conjunction(*conditions)
     asked = sorted(free_names(together) & facts)
     answers = (
         dict(zip(asked, map(Boolean, truths), strict=True))
         for truths in product((False, True), repeat=len(asked))
     )
-    possible = disjunction(*(fold(substitute(together, {**each})) for each in answers))
-    return rest if possible == TRUE else (*rest, replace(possible, place=asking[0].place))
+    possible = fold(disjunction(*(fold(substitute(together, {**each})) for each in answers)))
+    return replace(possible, place=conditions[0].place)
 
 
 def split(condition: Expr, live: frozenset[str]) -> Rewriting:

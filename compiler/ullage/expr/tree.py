@@ -337,7 +337,7 @@ def conjunction(*operands: Expr) -> Expr:
 
 
 def disjunction(*operands: Expr) -> Expr:
-    """`or` of all operands: flattened, without the trivially false ones."""
+    """`or` of all operands: flattened, without the trivially false ones; true of an opposite pair."""
     flat: list[Expr] = []
     for operand in operands:
         inner = (
@@ -346,7 +346,7 @@ def disjunction(*operands: Expr) -> Expr:
             else (operand,)
         )
         flat.extend(part for part in inner if part != FALSE and part not in flat)
-    if TRUE in flat:
+    if TRUE in flat or any(isinstance(part, Not) and part.operand in flat for part in flat):
         return TRUE
     if not flat:
         return FALSE

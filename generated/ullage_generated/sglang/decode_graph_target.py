@@ -754,8 +754,18 @@ class DecodeGraphTargetRunner:
             ):
                 return (
                     extents.padded.graph_requests <= max(present(config.captured))
+                    and (
+                        not present(config.disable_cuda_graph_padding)
+                        or next_in(extents.padded.graph_requests, present(config.captured))
+                        == extents.padded.graph_requests
+                    )
                     and not engine.replaced_embeds(live)
+                    and not (config.require_mlp_sync and engine.outvoted(live))
+                    and not (config.is_encoder_decoder and engine.lacks_encoder(live))
+                    and not (config.enable_two_batch_overlap and engine.unsplit(live))
                     and not (config.enable_lora and engine.uncaptured_variant(live))
+                    and not engine.uncaptured_attention(live)
+                    and not engine.wants_hidden_states(live)
                 )
             case Mode.CAPTURE:
                 return True
@@ -968,6 +978,41 @@ class DecodeGraphTargetRunner:
                 },
                 place="specs/sglang/runners/decode_graph.yaml:59",
             )
+        # specs/sglang/runners/decode_graph.yaml:60
+        if pad and not (
+            not present(config.disable_cuda_graph_padding)
+            or next_in(padded_rows.graph_requests, present(config.captured))
+            == padded_rows.graph_requests
+        ):
+            raise broken_relation(
+                "adaptive_verify",
+                "not disable_cuda_graph_padding or next_in(graph_requests, captured) == "
+                "graph_requests",
+                {
+                    "graph_requests": padded_rows.graph_requests,
+                    "disable_cuda_graph_padding": config.disable_cuda_graph_padding,
+                    "captured": config.captured,
+                    "tp_size": config.tp_size,
+                    "dp_size": config.dp_size,
+                    "attn_dp_size": config.attn_dp_size,
+                    "attn_cp_size": config.attn_cp_size,
+                    "enable_dp_attention": config.enable_dp_attention,
+                    "moe_a2a_backend": config.moe_a2a_backend,
+                    "moe_dense_tp_size": config.moe_dense_tp_size,
+                    "enable_dp_lm_head": config.enable_dp_lm_head,
+                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
+                    "elastic_world_expanded": config.elastic_world_expanded,
+                    "mori_receive_bound": config.mori_receive_bound,
+                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
+                    "hip": config.hip,
+                    "speculative_algorithm": config.speculative_algorithm,
+                    "speculative_num_draft_tokens": config.speculative_num_draft_tokens,
+                    "dllm_block_size": config.dllm_block_size,
+                    "request_pool_size": config.request_pool_size,
+                    "capture_requests": config.capture_requests,
+                },
+                place="specs/sglang/runners/decode_graph.yaml:60",
+            )
         if pad:
             padded_rows = fit_adaptive_verify(config, padded_rows, adaptive_draft_tokens)
         check_extent(
@@ -1179,6 +1224,41 @@ class DecodeGraphTargetRunner:
                 },
                 place="specs/sglang/runners/decode_graph.yaml:59",
             )
+        # specs/sglang/runners/decode_graph.yaml:60
+        if pad and not (
+            not present(config.disable_cuda_graph_padding)
+            or next_in(padded_rows.graph_requests, present(config.captured))
+            == padded_rows.graph_requests
+        ):
+            raise broken_relation(
+                "decode",
+                "not disable_cuda_graph_padding or next_in(graph_requests, captured) == "
+                "graph_requests",
+                {
+                    "graph_requests": padded_rows.graph_requests,
+                    "disable_cuda_graph_padding": config.disable_cuda_graph_padding,
+                    "captured": config.captured,
+                    "tp_size": config.tp_size,
+                    "dp_size": config.dp_size,
+                    "attn_dp_size": config.attn_dp_size,
+                    "attn_cp_size": config.attn_cp_size,
+                    "enable_dp_attention": config.enable_dp_attention,
+                    "moe_a2a_backend": config.moe_a2a_backend,
+                    "moe_dense_tp_size": config.moe_dense_tp_size,
+                    "enable_dp_lm_head": config.enable_dp_lm_head,
+                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
+                    "elastic_world_expanded": config.elastic_world_expanded,
+                    "mori_receive_bound": config.mori_receive_bound,
+                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
+                    "hip": config.hip,
+                    "speculative_algorithm": config.speculative_algorithm,
+                    "speculative_num_draft_tokens": config.speculative_num_draft_tokens,
+                    "dllm_block_size": config.dllm_block_size,
+                    "request_pool_size": config.request_pool_size,
+                    "capture_requests": config.capture_requests,
+                },
+                place="specs/sglang/runners/decode_graph.yaml:60",
+            )
         if pad:
             padded_rows = fit_decode(config, padded_rows, adaptive_draft_tokens)
         check_extent(
@@ -1296,6 +1376,41 @@ class DecodeGraphTargetRunner:
                 },
                 place="specs/sglang/runners/decode_graph.yaml:59",
             )
+        # specs/sglang/runners/decode_graph.yaml:60
+        if pad and not (
+            not present(config.disable_cuda_graph_padding)
+            or next_in(padded_rows.graph_requests, present(config.captured))
+            == padded_rows.graph_requests
+        ):
+            raise broken_relation(
+                "dllm_extend",
+                "not disable_cuda_graph_padding or next_in(graph_requests, captured) == "
+                "graph_requests",
+                {
+                    "graph_requests": padded_rows.graph_requests,
+                    "disable_cuda_graph_padding": config.disable_cuda_graph_padding,
+                    "captured": config.captured,
+                    "tp_size": config.tp_size,
+                    "dp_size": config.dp_size,
+                    "attn_dp_size": config.attn_dp_size,
+                    "attn_cp_size": config.attn_cp_size,
+                    "enable_dp_attention": config.enable_dp_attention,
+                    "moe_a2a_backend": config.moe_a2a_backend,
+                    "moe_dense_tp_size": config.moe_dense_tp_size,
+                    "enable_dp_lm_head": config.enable_dp_lm_head,
+                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
+                    "elastic_world_expanded": config.elastic_world_expanded,
+                    "mori_receive_bound": config.mori_receive_bound,
+                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
+                    "hip": config.hip,
+                    "speculative_algorithm": config.speculative_algorithm,
+                    "speculative_num_draft_tokens": config.speculative_num_draft_tokens,
+                    "dllm_block_size": config.dllm_block_size,
+                    "request_pool_size": config.request_pool_size,
+                    "capture_requests": config.capture_requests,
+                },
+                place="specs/sglang/runners/decode_graph.yaml:60",
+            )
         if pad:
             padded_rows = fit_dllm_extend(config, padded_rows, adaptive_draft_tokens)
         check_extent(
@@ -1395,6 +1510,41 @@ class DecodeGraphTargetRunner:
                     "capture_requests": config.capture_requests,
                 },
                 place="specs/sglang/runners/decode_graph.yaml:59",
+            )
+        # specs/sglang/runners/decode_graph.yaml:60
+        if pad and not (
+            not present(config.disable_cuda_graph_padding)
+            or next_in(padded_rows.graph_requests, present(config.captured))
+            == padded_rows.graph_requests
+        ):
+            raise broken_relation(
+                "idle",
+                "not disable_cuda_graph_padding or next_in(graph_requests, captured) == "
+                "graph_requests",
+                {
+                    "graph_requests": padded_rows.graph_requests,
+                    "disable_cuda_graph_padding": config.disable_cuda_graph_padding,
+                    "captured": config.captured,
+                    "tp_size": config.tp_size,
+                    "dp_size": config.dp_size,
+                    "attn_dp_size": config.attn_dp_size,
+                    "attn_cp_size": config.attn_cp_size,
+                    "enable_dp_attention": config.enable_dp_attention,
+                    "moe_a2a_backend": config.moe_a2a_backend,
+                    "moe_dense_tp_size": config.moe_dense_tp_size,
+                    "enable_dp_lm_head": config.enable_dp_lm_head,
+                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
+                    "elastic_world_expanded": config.elastic_world_expanded,
+                    "mori_receive_bound": config.mori_receive_bound,
+                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
+                    "hip": config.hip,
+                    "speculative_algorithm": config.speculative_algorithm,
+                    "speculative_num_draft_tokens": config.speculative_num_draft_tokens,
+                    "dllm_block_size": config.dllm_block_size,
+                    "request_pool_size": config.request_pool_size,
+                    "capture_requests": config.capture_requests,
+                },
+                place="specs/sglang/runners/decode_graph.yaml:60",
             )
         if pad:
             padded_rows = fit_idle(config, padded_rows, adaptive_draft_tokens)
@@ -1514,6 +1664,41 @@ class DecodeGraphTargetRunner:
                     "capture_requests": config.capture_requests,
                 },
                 place="specs/sglang/runners/decode_graph.yaml:59",
+            )
+        # specs/sglang/runners/decode_graph.yaml:60
+        if pad and not (
+            not present(config.disable_cuda_graph_padding)
+            or next_in(padded_rows.graph_requests, present(config.captured))
+            == padded_rows.graph_requests
+        ):
+            raise broken_relation(
+                "target_verify",
+                "not disable_cuda_graph_padding or next_in(graph_requests, captured) == "
+                "graph_requests",
+                {
+                    "graph_requests": padded_rows.graph_requests,
+                    "disable_cuda_graph_padding": config.disable_cuda_graph_padding,
+                    "captured": config.captured,
+                    "tp_size": config.tp_size,
+                    "dp_size": config.dp_size,
+                    "attn_dp_size": config.attn_dp_size,
+                    "attn_cp_size": config.attn_cp_size,
+                    "enable_dp_attention": config.enable_dp_attention,
+                    "moe_a2a_backend": config.moe_a2a_backend,
+                    "moe_dense_tp_size": config.moe_dense_tp_size,
+                    "enable_dp_lm_head": config.enable_dp_lm_head,
+                    "disable_attn_tp_gather": config.disable_attn_tp_gather,
+                    "elastic_world_expanded": config.elastic_world_expanded,
+                    "mori_receive_bound": config.mori_receive_bound,
+                    "enable_two_batch_overlap": config.enable_two_batch_overlap,
+                    "hip": config.hip,
+                    "speculative_algorithm": config.speculative_algorithm,
+                    "speculative_num_draft_tokens": config.speculative_num_draft_tokens,
+                    "dllm_block_size": config.dllm_block_size,
+                    "request_pool_size": config.request_pool_size,
+                    "capture_requests": config.capture_requests,
+                },
+                place="specs/sglang/runners/decode_graph.yaml:60",
             )
         if pad:
             padded_rows = fit_target_verify(config, padded_rows, adaptive_draft_tokens)
@@ -7797,22 +7982,22 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of adaptive_verify, decode, dllm_extend, idle, target_verify."""
-        # specs/sglang/runners/decode_graph.yaml:85
+        # specs/sglang/runners/decode_graph.yaml:100
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/decode_graph.yaml:86
+        # specs/sglang/runners/decode_graph.yaml:101
         engine.plan_replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:91
+        # specs/sglang/runners/decode_graph.yaml:106
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:92
+            # specs/sglang/runners/decode_graph.yaml:107
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:95
+        # specs/sglang/runners/decode_graph.yaml:110
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:95",
+            place="specs/sglang/runners/decode_graph.yaml:110",
         )
         return output
 
@@ -7820,23 +8005,23 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture."""
-        # specs/sglang/runners/decode_graph.yaml:85
+        # specs/sglang/runners/decode_graph.yaml:100
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/decode_graph.yaml:86
+        # specs/sglang/runners/decode_graph.yaml:101
         engine.plan_replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:87
+        # specs/sglang/runners/decode_graph.yaml:102
         engine.capture(batch)
-        # specs/sglang/runners/decode_graph.yaml:91
+        # specs/sglang/runners/decode_graph.yaml:106
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:92
+            # specs/sglang/runners/decode_graph.yaml:107
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:95
+        # specs/sglang/runners/decode_graph.yaml:110
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:95",
+            place="specs/sglang/runners/decode_graph.yaml:110",
         )
         return output

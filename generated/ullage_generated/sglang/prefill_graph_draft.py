@@ -466,9 +466,22 @@ class PrefillGraphDraftRunner:
                         not config.whole_prefill_graph
                         or extents.padded.requests <= present(config.full_prefill_max_req)
                     )
-                    and not engine.replaced_embeds(live)
-                    and not engine.outvoted(live)
-                    and not engine.uncapturable(live)
+                    and (present(config.embeds_prompts_draft) or not engine.replaced_embeds(live))
+                    and not (config.require_mlp_sync and engine.outvoted(live))
+                    and not (config.elastic_world_expanded and engine.lacks_rank(live))
+                    and (not config.splits_prefill or engine.context_parallel(live))
+                    and (
+                        config.splits_prefill
+                        or config.attn_cp_size == 1
+                        or not engine.context_parallel(live)
+                    )
+                    and not (config.splits_prefill and engine.uneven_shares(live))
+                    and not (config.enable_lora and engine.uncaptured_variant(live))
+                    and not (config.enable_mixed_chunk and engine.prefers_eager(live))
+                    and (config.has_static_requests or not engine.wants_logprobs(live))
+                    and not engine.wants_hidden_states(live)
+                    and not engine.uncapturable_prefix(live)
+                    and not engine.beyond_captured_lengths(live)
                 )
             case _:
                 raise self._unknown(live.mode)
@@ -2350,27 +2363,27 @@ class PrefillGraphDraftRunner:
     ) -> OutputT:
         """The steps of capture_prefill."""
         config = self.config
-        # specs/sglang/runners/prefill_graph.yaml:69
+        # specs/sglang/runners/prefill_graph.yaml:86
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/prefill_graph.yaml:70
+        # specs/sglang/runners/prefill_graph.yaml:87
         engine.plan_prefill(batch)
         if config.splits_prefill:
-            # specs/sglang/runners/prefill_graph.yaml:71
+            # specs/sglang/runners/prefill_graph.yaml:88
             engine.split_prefill(batch)
-        # specs/sglang/runners/prefill_graph.yaml:72
+        # specs/sglang/runners/prefill_graph.yaml:89
         engine.capture(batch)
-        # specs/sglang/runners/prefill_graph.yaml:76
+        # specs/sglang/runners/prefill_graph.yaml:93
         with engine.timer(batch):
-            # specs/sglang/runners/prefill_graph.yaml:77
+            # specs/sglang/runners/prefill_graph.yaml:94
             output = engine.replay(batch)
-        # specs/sglang/runners/prefill_graph.yaml:80
+        # specs/sglang/runners/prefill_graph.yaml:97
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/prefill_graph.yaml:80",
+            place="specs/sglang/runners/prefill_graph.yaml:97",
         )
         return output
 
@@ -2379,24 +2392,24 @@ class PrefillGraphDraftRunner:
     ) -> OutputT:
         """The steps of extend, idle_beside_extend."""
         config = self.config
-        # specs/sglang/runners/prefill_graph.yaml:69
+        # specs/sglang/runners/prefill_graph.yaml:86
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/prefill_graph.yaml:70
+        # specs/sglang/runners/prefill_graph.yaml:87
         engine.plan_prefill(batch)
         if config.splits_prefill:
-            # specs/sglang/runners/prefill_graph.yaml:71
+            # specs/sglang/runners/prefill_graph.yaml:88
             engine.split_prefill(batch)
-        # specs/sglang/runners/prefill_graph.yaml:76
+        # specs/sglang/runners/prefill_graph.yaml:93
         with engine.timer(batch):
-            # specs/sglang/runners/prefill_graph.yaml:77
+            # specs/sglang/runners/prefill_graph.yaml:94
             output = engine.replay(batch)
-        # specs/sglang/runners/prefill_graph.yaml:80
+        # specs/sglang/runners/prefill_graph.yaml:97
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/prefill_graph.yaml:80",
+            place="specs/sglang/runners/prefill_graph.yaml:97",
         )
         return output
