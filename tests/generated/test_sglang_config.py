@@ -111,8 +111,48 @@ def test_fixed_arguments_stay(config: Config) -> None:
     assert config.page_size == 4
 
 
-def test_offsets_into_more_keys_than_32_bits_count_are_refused() -> None:
-    found = problems_of(attention_backend="flashinfer", max_running_requests=16384)
-    assert any("of 'flashinfer_kv_indptr' must fit int32" in text for text in found.values())
-    Config.from_arguments({"attention_backend": "flashinfer", "max_running_requests": 16383})
-    Config.from_arguments({"attention_backend": "triton", "max_running_requests": 16384})
+_OFFSETS = {
+    "flashinfer": "flashinfer_kv_indptr",
+    "triton": "triton_kv_indptr",
+    "flashinfer_mla": "mla_kv_indptr",
+    "trtllm_mla": "mla_kv_indptr",
+}
+
+
+@pytest.mark.parametrize("backend", _OFFSETS)
+def test_offsets_into_more_keys_than_32_bits_count_are_refused(backend: str) -> None:
+    found = problems_of(attention_backend=backend, max_running_requests=16384)
+    assert any(f"of '{_OFFSETS[backend]}' must fit int32" in text for text in found.values())
+    Config.from_arguments({"attention_backend": backend, "max_running_requests": 16383})
+    Config.from_arguments({"attention_backend": "other", "max_running_requests": 16384})
+
+
+@pytest.mark.parametrize("backend", _OFFSETS)
+def test_requests_that_share_no_prefix_have_no_more_keys_than_their_pool(backend: str) -> None:
+    many = {
+        "attention_backend": backend,
+        "max_running_requests": 65536,
+        "disable_radix_cache": True,
+    }
+    Config.from_arguments(many)
+
+
+def test_offsets_of_tables_are_refused_where_graphs_have_them() -> None:
+    many = {"attention_backend": "fa3", "max_running_requests": 16384}
+    Config.from_arguments(many)
+    found = problems_of(**many, enable_decode_graph=True)
+    assert any("of 'cu_seqlens_k' must fit int32" in text for text in found.values())
+
+
+def test_branches_of_drafts_multiply_the_keys_that_offsets_reach() -> None:
+    drafts = {
+        "attention_backend": "triton",
+        "enable_decode_graph": True,
+        "speculative_algorithm": "eagle",
+        "speculative_num_steps": 3,
+        "speculative_num_draft_tokens": 12,
+        "max_running_requests": 2048,
+    }
+    found = problems_of(**drafts, speculative_eagle_topk=8)
+    assert any("of 'triton_draft_kv_indptr' must fit int32" in text for text in found.values())
+    Config.from_arguments({**drafts, "speculative_eagle_topk": 7})

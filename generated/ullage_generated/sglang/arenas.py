@@ -173,7 +173,7 @@ class ArenaPlan:
         start_of_ngram_worker_target = 0
         start_of_prefill_graph_target = 0
         start_of_prefill_graph_draft = 0
-        # specs/sglang/backends/page_tables.yaml:38: what is kept shares storage with nothing
+        # specs/sglang/backends/page_tables.yaml:39: what is kept shares storage with nothing
         start_of_decode_graph_target_kept = max(
             start_of_decode_graph_target + bytes_of_decode_graph_target,
             start_of_dflash_graph_draft + bytes_of_dflash_graph_draft,
@@ -188,8 +188,8 @@ class ArenaPlan:
             start_of_prefill_graph_target + bytes_of_prefill_graph_target,
             start_of_prefill_graph_draft + bytes_of_prefill_graph_draft,
         )
-        # specs/sglang/backends/page_tables.yaml:38: what is kept shares storage with nothing
-        # specs/sglang/backends/page_tables.yaml:38: all that is kept
+        # specs/sglang/backends/page_tables.yaml:39: what is kept shares storage with nothing
+        # specs/sglang/backends/page_tables.yaml:39: all that is kept
         start_of_dflash_graph_draft_kept = max(
             start_of_decode_graph_target + bytes_of_decode_graph_target,
             start_of_dflash_graph_draft + bytes_of_dflash_graph_draft,
@@ -206,7 +206,7 @@ class ArenaPlan:
             start_of_decode_graph_target_kept + bytes_of_decode_graph_target_kept,
         )
         # specs/sglang/slots.yaml:219: what is kept shares storage with nothing
-        # specs/sglang/backends/page_tables.yaml:38: all that is kept
+        # specs/sglang/backends/page_tables.yaml:39: all that is kept
         start_of_dflash_worker_draft_kept = max(
             start_of_decode_graph_target + bytes_of_decode_graph_target,
             start_of_dflash_graph_draft + bytes_of_dflash_graph_draft,
@@ -223,8 +223,8 @@ class ArenaPlan:
             start_of_decode_graph_target_kept + bytes_of_decode_graph_target_kept,
             start_of_dflash_graph_draft_kept + bytes_of_dflash_graph_draft_kept,
         )
-        # specs/sglang/backends/page_tables.yaml:38: what is kept shares storage with nothing
-        # specs/sglang/backends/page_tables.yaml:38: all that is kept
+        # specs/sglang/backends/page_tables.yaml:39: what is kept shares storage with nothing
+        # specs/sglang/backends/page_tables.yaml:39: all that is kept
         start_of_draft_extend_graph_draft_kept = max(
             start_of_decode_graph_target + bytes_of_decode_graph_target,
             start_of_dflash_graph_draft + bytes_of_dflash_graph_draft,
@@ -242,8 +242,8 @@ class ArenaPlan:
             start_of_dflash_graph_draft_kept + bytes_of_dflash_graph_draft_kept,
             start_of_dflash_worker_draft_kept + bytes_of_dflash_worker_draft_kept,
         )
-        # specs/sglang/backends/page_tables.yaml:38: what is kept shares storage with nothing
-        # specs/sglang/backends/page_tables.yaml:38: all that is kept
+        # specs/sglang/backends/page_tables.yaml:39: what is kept shares storage with nothing
+        # specs/sglang/backends/page_tables.yaml:39: all that is kept
         start_of_draft_graph_draft_kept = max(
             start_of_decode_graph_target + bytes_of_decode_graph_target,
             start_of_dflash_graph_draft + bytes_of_dflash_graph_draft,
@@ -262,8 +262,8 @@ class ArenaPlan:
             start_of_dflash_worker_draft_kept + bytes_of_dflash_worker_draft_kept,
             start_of_draft_extend_graph_draft_kept + bytes_of_draft_extend_graph_draft_kept,
         )
-        # specs/sglang/backends/page_tables.yaml:38: what is kept shares storage with nothing
-        # specs/sglang/backends/page_tables.yaml:38: all that is kept
+        # specs/sglang/backends/page_tables.yaml:39: what is kept shares storage with nothing
+        # specs/sglang/backends/page_tables.yaml:39: all that is kept
         start_of_multi_layer_graph_draft_kept = max(
             start_of_decode_graph_target + bytes_of_decode_graph_target,
             start_of_dflash_graph_draft + bytes_of_dflash_graph_draft,
@@ -284,7 +284,7 @@ class ArenaPlan:
             start_of_draft_graph_draft_kept + bytes_of_draft_graph_draft_kept,
         )
         # specs/sglang/slots.yaml:239: what is kept shares storage with nothing
-        # specs/sglang/backends/page_tables.yaml:38: all that is kept
+        # specs/sglang/backends/page_tables.yaml:39: all that is kept
         start_of_ngram_worker_target_kept = max(
             start_of_decode_graph_target + bytes_of_decode_graph_target,
             start_of_dflash_graph_draft + bytes_of_dflash_graph_draft,

@@ -395,7 +395,7 @@ class LiveBatch:
     """[tokens], int64 or int32: token ids; optional in every mode but capture_frozen,
     dflash_block, ngram_draft.
     """
-    # specs/sglang/slots.yaml:338
+    # specs/sglang/slots.yaml:339
     input_embeds: Tensor | None = None
     """Passed on as it is: embeddings in place of token ids; optional."""
     # specs/sglang/modes/extend_in_two.yaml:9
@@ -421,7 +421,7 @@ class LiveBatch:
     optional in every mode but capture_draft, capture_frozen, dflash_block, ngram_draft.
     """
     # specs/sglang/slots.yaml:15
-    # specs/sglang/slots.yaml:301
+    # specs/sglang/slots.yaml:302
     mrope_positions: Tensor | None = None
     """[3, tokens], int64: three-axis rotary positions, cut along their last axis; [3, tokens],
     int64: three-axis rotary positions; optional in every mode but dflash_block, ngram_draft.
@@ -484,13 +484,13 @@ class LiveBatch:
     """
     # specs/sglang/slots.yaml:44
     # specs/sglang/slots.yaml:144
-    # specs/sglang/slots.yaml:305
+    # specs/sglang/slots.yaml:306
     mamba_track_indices: Tensor | None = None
     """[requests], int64: where the state of each request is kept; optional in every mode but
     capture_block, capture_draft, capture_frozen, dflash_block, ngram_draft.
     """
     # specs/sglang/slots.yaml:47
-    # specs/sglang/slots.yaml:309
+    # specs/sglang/slots.yaml:310
     mamba_track_mask: Tensor | None = None
     """[requests], bool: whether the state is kept in this round; optional in every mode but
     capture_block, capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
@@ -575,7 +575,7 @@ class LiveBatch:
     # specs/sglang/slots.yaml:110
     # specs/sglang/slots.yaml:129
     # specs/sglang/slots.yaml:155
-    # specs/sglang/slots.yaml:316
+    # specs/sglang/slots.yaml:317
     hidden_states: Tensor | None = None
     """[requests, draft_hidden_size], bfloat16 or float32: hidden states that the first step
     begins from; [tokens, draft_input_size], bfloat16 or float32: hidden states of the target;
@@ -645,7 +645,7 @@ class LiveBatch:
     """[requests], int64 or int32: tokens of each sequence before it was cut; optional in
     capture_prefill, decode_beside_extend, extend, mixed.
     """
-    # specs/sglang/slots.yaml:312
+    # specs/sglang/slots.yaml:313
     mamba_track_seqlens: Tensor | None = None
     """[requests], int32 or int64: after how many tokens the state is kept; optional in
     capture_prefill, decode_beside_extend, extend, mixed.
@@ -791,7 +791,7 @@ class DecodeGraphTargetBatch(LoadedBatch):
     or whose source is absent, is None.
     """
 
-    # specs/sglang/backends/flashinfer.yaml:100
+    # specs/sglang/backends/flashinfer.yaml:103
     flashinfer_graph_workspace: Tensor | None = None
     """[flashinfer_workspace_bytes if enable_deterministic_inference else
     max(flashinfer_single_rows, 2 * multiprocessors // key_heads * flashinfer_tile,
@@ -810,7 +810,7 @@ class DecodeGraphTargetBatch(LoadedBatch):
     """[tokens, hidden_size], bfloat16: embeddings that special paths of a model put in place of
     token ids; only where enable_decode_graph.
     """
-    # specs/sglang/backends/sequences.yaml:31
+    # specs/sglang/backends/sequences.yaml:53
     verify_mask: Tensor | None = None
     """[requests * target_width * mask_width], bool: which keys each token of a tree sees; loaded
     in adaptive_verify, capture, idle, target_verify; only where speculative and
@@ -905,17 +905,17 @@ class DecodeGraphTargetBatch(LoadedBatch):
     # specs/sglang/slots.yaml:93
     pipeline_residual: Tensor | None = None
     """[proxy_tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
-    # specs/sglang/slots.yaml:320
+    # specs/sglang/slots.yaml:321
     num_token_non_padded: Tensor | None = None
     """[1], int32: rows that are real, or those of them that this rank routes; expert routing
     skips the rest; only where counts_real_tokens.
     """
-    # specs/sglang/slots.yaml:330
+    # specs/sglang/slots.yaml:331
     first_num_token_non_padded: Tensor | None = None
     """[1], int32: the same of the first of two batches that overlap; only where
     enable_two_batch_overlap.
     """
-    # specs/sglang/slots.yaml:333
+    # specs/sglang/slots.yaml:334
     second_num_token_non_padded: Tensor | None = None
     """[1], int32: and of the second; only where enable_two_batch_overlap."""
     # specs/sglang/backends/dsa.yaml:15
@@ -934,44 +934,44 @@ class DecodeGraphTargetBatch(LoadedBatch):
     # specs/sglang/backends/dsa.yaml:23
     dsa_kv_indices: Tensor | None = None
     """[requests, dsa_index_topk], int32: slots of the selected keys; only where has_dsa and hip."""
-    # specs/sglang/backends/flashinfer.yaml:40
+    # specs/sglang/backends/flashinfer.yaml:43
     flashinfer_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:43
+    # specs/sglang/backends/flashinfer.yaml:46
     flashinfer_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:45
+    # specs/sglang/backends/flashinfer.yaml:48
     flashinfer_last_page_len: Tensor | None = None
     """[requests], int32: keys on its last page; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:47
+    # specs/sglang/backends/flashinfer.yaml:50
     flashinfer_second_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
     where has_flashinfer and has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:50
+    # specs/sglang/backends/flashinfer.yaml:53
     flashinfer_second_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer and
     has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:59
+    # specs/sglang/backends/flashinfer.yaml:62
     flashinfer_kv_indices: Tensor | None = None
     """[requests, sequence_limit], int32: slots of all keys, those of one request behind those of
     another; only where has_flashinfer.
     """
-    # specs/sglang/backends/flashinfer.yaml:62
+    # specs/sglang/backends/flashinfer.yaml:65
     flashinfer_second_kv_indices: Tensor | None = None
     """[requests, sequence_limit], int32: the same for the second wrapper; only where
     has_flashinfer and has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:65
+    # specs/sglang/backends/flashinfer.yaml:68
     flashinfer_window_cache_loc: Tensor | None = None
     """[tokens], int64: slots to write in the pool of layers with a window; only where
     has_flashinfer and has_window.
     """
-    # specs/sglang/backends/flashinfer.yaml:69
+    # specs/sglang/backends/flashinfer.yaml:72
     flashinfer_mask_indptr: Tensor | None = None
     """[requests + 1], int32: where the mask of each request begins; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:72
+    # specs/sglang/backends/flashinfer.yaml:75
     flashinfer_custom_mask: Tensor | None = None
     """[tokens, context_length], uint8: which keys each token sees; only where has_flashinfer."""
     # specs/sglang/backends/hybrid_linear.yaml:8
@@ -1066,32 +1066,32 @@ class DecodeGraphTargetBatch(LoadedBatch):
     # specs/sglang/backends/page_tables.yaml:33
     cu_seqlens_k: Tensor | None = None
     """[requests + 1], int32: where its keys begin; only where has_page_tables."""
-    # specs/sglang/backends/page_tables.yaml:35
+    # specs/sglang/backends/page_tables.yaml:36
     scheduler_metadata: Tensor | None = None
     """[4 * align_up(requests, 4) + 1], int32: how the kernel divides its work; only where
     has_page_tables and attention_backend == fa3.
     """
-    # specs/sglang/backends/page_tables.yaml:38
+    # specs/sglang/backends/page_tables.yaml:39
     strided_indices: Tensor | None = None
     """[context_pages], int64: the first token of each page; only where has_page_tables."""
-    # specs/sglang/backends/page_tables.yaml:48
+    # specs/sglang/backends/page_tables.yaml:49
     tree_page_table: Tensor | None = None
     """[tokens, target_width], int32: slots of the tokens before each in its tree; loaded in
     capture, idle, target_verify; only where has_page_tables and drafts_trees and
     attention_backend != trtllm_mha.
     """
-    # specs/sglang/backends/page_tables.yaml:51
+    # specs/sglang/backends/page_tables.yaml:52
     tree_cache_seqlens: Tensor | None = None
     """[tokens], int32: how many these are; loaded in capture, idle, target_verify; only where
     has_page_tables and drafts_trees and attention_backend != trtllm_mha.
     """
-    # specs/sglang/backends/page_tables.yaml:54
+    # specs/sglang/backends/page_tables.yaml:55
     tree_window_page_table: Tensor | None = None
     """[tokens, context_length + target_width], int32: slots of all that each sees, where layers
     have a window; loaded in capture, idle, target_verify; only where has_page_tables and
     drafts_trees and attention_backend != trtllm_mha and has_window.
     """
-    # specs/sglang/backends/page_tables.yaml:64
+    # specs/sglang/backends/page_tables.yaml:65
     all_token_page_table: Tensor | None = None
     """[tokens, table_columns], int32: pages of each token's sequence; only where
     attention_backend == trtllm_mha and speculative and encoder_only_layers.
@@ -1138,7 +1138,7 @@ class DecodeGraphTargetBatch(LoadedBatch):
     """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
     has_triton.
     """
-    # specs/sglang/slots.yaml:338
+    # specs/sglang/slots.yaml:339
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1151,7 +1151,7 @@ class DflashGraphDraftBatch(LoadedBatch):
     or whose source is absent, is None.
     """
 
-    # specs/sglang/backends/flashinfer.yaml:100
+    # specs/sglang/backends/flashinfer.yaml:103
     flashinfer_graph_workspace: Tensor | None = None
     """[flashinfer_workspace_bytes if enable_deterministic_inference else
     max(flashinfer_single_rows, 2 * multiprocessors // key_heads * flashinfer_tile,
@@ -1243,49 +1243,49 @@ class DflashGraphDraftBatch(LoadedBatch):
     # specs/sglang/slots.yaml:216
     block_selected_ids: Tensor | None = None
     """[1, requests * proposed_tokens], int64: its token; only where samples_over_ranks."""
-    # specs/sglang/slots.yaml:320
+    # specs/sglang/slots.yaml:321
     num_token_non_padded: Tensor | None = None
     """[1], int32: rows that are real, or those of them that this rank routes; expert routing
     skips the rest; only where counts_real_tokens.
     """
-    # specs/sglang/backends/flashinfer.yaml:40
+    # specs/sglang/backends/flashinfer.yaml:43
     flashinfer_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:43
+    # specs/sglang/backends/flashinfer.yaml:46
     flashinfer_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:45
+    # specs/sglang/backends/flashinfer.yaml:48
     flashinfer_last_page_len: Tensor | None = None
     """[requests], int32: keys on its last page; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:47
+    # specs/sglang/backends/flashinfer.yaml:50
     flashinfer_second_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
     where has_flashinfer and has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:50
+    # specs/sglang/backends/flashinfer.yaml:53
     flashinfer_second_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer and
     has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:59
+    # specs/sglang/backends/flashinfer.yaml:62
     flashinfer_kv_indices: Tensor | None = None
     """[requests, sequence_limit], int32: slots of all keys, those of one request behind those of
     another; only where has_flashinfer.
     """
-    # specs/sglang/backends/flashinfer.yaml:62
+    # specs/sglang/backends/flashinfer.yaml:65
     flashinfer_second_kv_indices: Tensor | None = None
     """[requests, sequence_limit], int32: the same for the second wrapper; only where
     has_flashinfer and has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:65
+    # specs/sglang/backends/flashinfer.yaml:68
     flashinfer_window_cache_loc: Tensor | None = None
     """[tokens], int64: slots to write in the pool of layers with a window; only where
     has_flashinfer and has_window.
     """
-    # specs/sglang/backends/flashinfer.yaml:69
+    # specs/sglang/backends/flashinfer.yaml:72
     flashinfer_mask_indptr: Tensor | None = None
     """[requests + 1], int32: where the mask of each request begins; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:72
+    # specs/sglang/backends/flashinfer.yaml:75
     flashinfer_custom_mask: Tensor | None = None
     """[tokens, context_length], uint8: which keys each token sees; only where has_flashinfer."""
     # specs/sglang/backends/mla.yaml:19
@@ -1352,12 +1352,12 @@ class DflashGraphDraftBatch(LoadedBatch):
     # specs/sglang/backends/page_tables.yaml:33
     cu_seqlens_k: Tensor | None = None
     """[requests + 1], int32: where its keys begin; only where has_page_tables."""
-    # specs/sglang/backends/page_tables.yaml:35
+    # specs/sglang/backends/page_tables.yaml:36
     scheduler_metadata: Tensor | None = None
     """[4 * align_up(requests, 4) + 1], int32: how the kernel divides its work; only where
     has_page_tables and attention_backend == fa3.
     """
-    # specs/sglang/backends/page_tables.yaml:38
+    # specs/sglang/backends/page_tables.yaml:39
     strided_indices: Tensor | None = None
     """[context_pages], int64: the first token of each page; only where has_page_tables."""
     # specs/sglang/backends/triton.yaml:11
@@ -1402,7 +1402,7 @@ class DflashGraphDraftBatch(LoadedBatch):
     """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
     has_triton.
     """
-    # specs/sglang/slots.yaml:338
+    # specs/sglang/slots.yaml:339
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1441,7 +1441,7 @@ class DflashWorkerDraftBatch(LoadedBatch):
     """[requests], int32 on the host: tokens of each sequence; only where speculative_algorithm
     == dflash.
     """
-    # specs/sglang/slots.yaml:338
+    # specs/sglang/slots.yaml:339
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1454,7 +1454,7 @@ class DraftExtendGraphDraftBatch(LoadedBatch):
     or whose source is absent, is None.
     """
 
-    # specs/sglang/backends/flashinfer.yaml:100
+    # specs/sglang/backends/flashinfer.yaml:103
     flashinfer_graph_workspace: Tensor | None = None
     """[flashinfer_workspace_bytes if enable_deterministic_inference else
     max(flashinfer_single_rows, 2 * multiprocessors // key_heads * flashinfer_tile,
@@ -1549,44 +1549,44 @@ class DraftExtendGraphDraftBatch(LoadedBatch):
     # specs/sglang/backends/dsa.yaml:23
     dsa_kv_indices: Tensor | None = None
     """[requests, dsa_index_topk], int32: slots of the selected keys; only where has_dsa and hip."""
-    # specs/sglang/backends/flashinfer.yaml:40
+    # specs/sglang/backends/flashinfer.yaml:43
     flashinfer_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:43
+    # specs/sglang/backends/flashinfer.yaml:46
     flashinfer_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:45
+    # specs/sglang/backends/flashinfer.yaml:48
     flashinfer_last_page_len: Tensor | None = None
     """[requests], int32: keys on its last page; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:47
+    # specs/sglang/backends/flashinfer.yaml:50
     flashinfer_second_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
     where has_flashinfer and has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:50
+    # specs/sglang/backends/flashinfer.yaml:53
     flashinfer_second_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer and
     has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:59
+    # specs/sglang/backends/flashinfer.yaml:62
     flashinfer_kv_indices: Tensor | None = None
     """[requests, sequence_limit], int32: slots of all keys, those of one request behind those of
     another; only where has_flashinfer.
     """
-    # specs/sglang/backends/flashinfer.yaml:62
+    # specs/sglang/backends/flashinfer.yaml:65
     flashinfer_second_kv_indices: Tensor | None = None
     """[requests, sequence_limit], int32: the same for the second wrapper; only where
     has_flashinfer and has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:65
+    # specs/sglang/backends/flashinfer.yaml:68
     flashinfer_window_cache_loc: Tensor | None = None
     """[tokens], int64: slots to write in the pool of layers with a window; only where
     has_flashinfer and has_window.
     """
-    # specs/sglang/backends/flashinfer.yaml:69
+    # specs/sglang/backends/flashinfer.yaml:72
     flashinfer_mask_indptr: Tensor | None = None
     """[requests + 1], int32: where the mask of each request begins; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:72
+    # specs/sglang/backends/flashinfer.yaml:75
     flashinfer_custom_mask: Tensor | None = None
     """[tokens, context_length], uint8: which keys each token sees; only where has_flashinfer."""
     # specs/sglang/backends/mla.yaml:19
@@ -1653,12 +1653,12 @@ class DraftExtendGraphDraftBatch(LoadedBatch):
     # specs/sglang/backends/page_tables.yaml:33
     cu_seqlens_k: Tensor | None = None
     """[requests + 1], int32: where its keys begin; only where has_page_tables."""
-    # specs/sglang/backends/page_tables.yaml:35
+    # specs/sglang/backends/page_tables.yaml:36
     scheduler_metadata: Tensor | None = None
     """[4 * align_up(requests, 4) + 1], int32: how the kernel divides its work; only where
     has_page_tables and attention_backend == fa3.
     """
-    # specs/sglang/backends/page_tables.yaml:38
+    # specs/sglang/backends/page_tables.yaml:39
     strided_indices: Tensor | None = None
     """[context_pages], int64: the first token of each page; only where has_page_tables."""
     # specs/sglang/backends/triton.yaml:11
@@ -1703,7 +1703,7 @@ class DraftExtendGraphDraftBatch(LoadedBatch):
     """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
     has_triton.
     """
-    # specs/sglang/slots.yaml:338
+    # specs/sglang/slots.yaml:339
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1716,7 +1716,7 @@ class DraftGraphDraftBatch(LoadedBatch):
     or whose source is absent, is None.
     """
 
-    # specs/sglang/backends/flashinfer.yaml:111
+    # specs/sglang/backends/flashinfer.yaml:114
     flashinfer_draft_workspace: Tensor | None = None
     """[flashinfer_workspace_bytes if enable_deterministic_inference else
     max(flashinfer_single_rows, align_up(tokens * flashinfer_group, flashinfer_single_tile) +
@@ -1803,15 +1803,15 @@ class DraftGraphDraftBatch(LoadedBatch):
     """[requests, draft_index_topk], int32: places that sparse attention of the first step looks
     at; only where has_draft_graph and draft_index_topk > 0.
     """
-    # specs/sglang/backends/flashinfer.yaml:81
+    # specs/sglang/backends/flashinfer.yaml:84
     flashinfer_draft_kv_indptr: Tensor | None = None
     """[speculative_num_steps, requests * speculative_eagle_topk + 1], int32: where the keys of
     each branch begin; only where has_flashinfer.
     """
-    # specs/sglang/backends/flashinfer.yaml:84
+    # specs/sglang/backends/flashinfer.yaml:87
     flashinfer_draft_last_page_len: Tensor | None = None
     """[tokens], int32: keys on its last page; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:86
+    # specs/sglang/backends/flashinfer.yaml:89
     flashinfer_draft_kv_indices: Tensor | None = None
     """[speculative_num_steps, tokens, request_table_width], int32: slots of all keys; only where
     has_flashinfer.
@@ -1834,40 +1834,40 @@ class DraftGraphDraftBatch(LoadedBatch):
     # specs/sglang/backends/mla.yaml:73
     mla_draft_kv_lens: Tensor | None = None
     """[speculative_num_steps, tokens], int32: keys of each request; only where has_mla."""
-    # specs/sglang/backends/page_tables.yaml:38
+    # specs/sglang/backends/page_tables.yaml:39
     strided_indices: Tensor | None = None
     """[context_pages], int64: the first token of each page; only where has_page_tables."""
-    # specs/sglang/backends/page_tables.yaml:73
+    # specs/sglang/backends/page_tables.yaml:74
     draft_page_table: Tensor | None = None
     """[speculative_num_steps - 1, requests, table_columns], int32: pages of each sequence, for
     each step; only where has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:76
+    # specs/sglang/backends/page_tables.yaml:77
     draft_window_page_table: Tensor | None = None
     """[speculative_num_steps - 1, requests, table_columns], int32: the same in the pool of
     layers with a window; only where has_page_tables and has_window.
     """
-    # specs/sglang/backends/page_tables.yaml:79
+    # specs/sglang/backends/page_tables.yaml:80
     draft_branch_page_table: Tensor | None = None
     """[tokens, branch_columns], int32: slots of the drafts behind each branch, for each step;
     only where has_page_tables and drafts_trees and attention_backend != trtllm_mha.
     """
-    # specs/sglang/backends/page_tables.yaml:82
+    # specs/sglang/backends/page_tables.yaml:83
     draft_cache_seqlens: Tensor | None = None
     """[speculative_num_steps - 1, requests], int32: tokens of each sequence, for each step; only
     where has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:85
+    # specs/sglang/backends/page_tables.yaml:86
     draft_cu_seqlens_q: Tensor | None = None
     """[speculative_num_steps - 1, requests + 1], int32: where the queries of each request begin;
     only where has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:88
+    # specs/sglang/backends/page_tables.yaml:89
     draft_cu_seqlens_k: Tensor | None = None
     """[speculative_num_steps - 1, requests + 1], int32: where its keys begin; only where
     has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:91
+    # specs/sglang/backends/page_tables.yaml:92
     draft_scheduler_metadata: Tensor | None = None
     """[speculative_num_steps - 1, 4 * align_up(requests, 4) + 1], int32: how the kernel divides
     its work; only where has_page_tables and attention_backend == fa3.
@@ -1895,7 +1895,7 @@ class DraftGraphDraftBatch(LoadedBatch):
     """[speculative_num_steps, tokens, request_table_width], int64: slots of all keys; only where
     has_triton.
     """
-    # specs/sglang/slots.yaml:338
+    # specs/sglang/slots.yaml:339
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1908,7 +1908,7 @@ class EagerTargetBatch(LoadedBatch):
     or whose source is absent, is None.
     """
 
-    # specs/sglang/backends/flashinfer.yaml:91
+    # specs/sglang/backends/flashinfer.yaml:94
     flashinfer_workspace: Tensor | None = None
     """[flashinfer_workspace_bytes if enable_deterministic_inference else max(2 * multiprocessors
     // key_heads * 128, flashinfer_single_rows) * flashinfer_row_bytes], uint8: what its
@@ -1979,26 +1979,26 @@ class EagerTargetBatch(LoadedBatch):
     # specs/sglang/slots.yaml:53
     ngram_req_lens: Tensor | None = None
     """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:320
+    # specs/sglang/slots.yaml:321
     num_token_non_padded: Tensor | None = None
     """[1], int32: rows that are real, or those of them that this rank routes; expert routing
     skips the rest; only where counts_real_tokens.
     """
-    # specs/sglang/backends/flashinfer.yaml:40
+    # specs/sglang/backends/flashinfer.yaml:43
     flashinfer_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:43
+    # specs/sglang/backends/flashinfer.yaml:46
     flashinfer_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:45
+    # specs/sglang/backends/flashinfer.yaml:48
     flashinfer_last_page_len: Tensor | None = None
     """[requests], int32: keys on its last page; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:47
+    # specs/sglang/backends/flashinfer.yaml:50
     flashinfer_second_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
     where has_flashinfer and has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:50
+    # specs/sglang/backends/flashinfer.yaml:53
     flashinfer_second_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer and
     has_second_wrapper.
@@ -2036,7 +2036,7 @@ class EagerTargetBatch(LoadedBatch):
     # specs/sglang/backends/triton.yaml:19
     triton_mask_indptr: Tensor | None = None
     """[requests + 1], int64: where its mask begins; only where has_triton."""
-    # specs/sglang/slots.yaml:338
+    # specs/sglang/slots.yaml:339
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -2049,7 +2049,7 @@ class EagerDraftBatch(LoadedBatch):
     or whose source is absent, is None.
     """
 
-    # specs/sglang/backends/flashinfer.yaml:91
+    # specs/sglang/backends/flashinfer.yaml:94
     flashinfer_workspace: Tensor | None = None
     """[flashinfer_workspace_bytes if enable_deterministic_inference else max(2 * multiprocessors
     // key_heads * 128, flashinfer_single_rows) * flashinfer_row_bytes], uint8: what its
@@ -2120,26 +2120,26 @@ class EagerDraftBatch(LoadedBatch):
     # specs/sglang/slots.yaml:53
     ngram_req_lens: Tensor | None = None
     """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:320
+    # specs/sglang/slots.yaml:321
     num_token_non_padded: Tensor | None = None
     """[1], int32: rows that are real, or those of them that this rank routes; expert routing
     skips the rest; only where counts_real_tokens.
     """
-    # specs/sglang/backends/flashinfer.yaml:40
+    # specs/sglang/backends/flashinfer.yaml:43
     flashinfer_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:43
+    # specs/sglang/backends/flashinfer.yaml:46
     flashinfer_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:45
+    # specs/sglang/backends/flashinfer.yaml:48
     flashinfer_last_page_len: Tensor | None = None
     """[requests], int32: keys on its last page; only where has_flashinfer."""
-    # specs/sglang/backends/flashinfer.yaml:47
+    # specs/sglang/backends/flashinfer.yaml:50
     flashinfer_second_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the keys of each request begin for the second wrapper; only
     where has_flashinfer and has_second_wrapper.
     """
-    # specs/sglang/backends/flashinfer.yaml:50
+    # specs/sglang/backends/flashinfer.yaml:53
     flashinfer_second_qo_indptr: Tensor | None = None
     """[requests + 1], int32: where its queries begin; only where has_flashinfer and
     has_second_wrapper.
@@ -2164,7 +2164,7 @@ class EagerDraftBatch(LoadedBatch):
     # specs/sglang/backends/triton.yaml:19
     triton_mask_indptr: Tensor | None = None
     """[requests + 1], int64: where its mask begins; only where has_triton."""
-    # specs/sglang/slots.yaml:338
+    # specs/sglang/slots.yaml:339
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -2241,7 +2241,7 @@ class FrozenKvGraphDraftBatch(LoadedBatch):
     """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
     has_triton.
     """
-    # specs/sglang/slots.yaml:338
+    # specs/sglang/slots.yaml:339
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -2334,35 +2334,35 @@ class MultiLayerGraphDraftBatch(LoadedBatch):
     layer were sampled from; only where has_multi_layer_graph and
     speculative_use_rejection_sampling.
     """
-    # specs/sglang/backends/page_tables.yaml:38
+    # specs/sglang/backends/page_tables.yaml:39
     strided_indices: Tensor | None = None
     """[context_pages], int64: the first token of each page; only where has_page_tables."""
-    # specs/sglang/backends/page_tables.yaml:100
+    # specs/sglang/backends/page_tables.yaml:101
     layer_page_table: Tensor | None = None
     """[speculative_num_steps, requests, table_columns], int32: pages of each sequence, for each
     layer; only where has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:103
+    # specs/sglang/backends/page_tables.yaml:104
     layer_window_page_table: Tensor | None = None
     """[speculative_num_steps, requests, table_columns], int32: the same in the pool of layers
     with a window; only where has_page_tables and has_window.
     """
-    # specs/sglang/backends/page_tables.yaml:106
+    # specs/sglang/backends/page_tables.yaml:107
     layer_cache_seqlens: Tensor | None = None
     """[speculative_num_steps, requests], int32: tokens of each sequence, for each layer; only
     where has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:109
+    # specs/sglang/backends/page_tables.yaml:110
     layer_cu_seqlens_q: Tensor | None = None
     """[speculative_num_steps, requests + 1], int32: where the queries of each request begin;
     only where has_page_tables.
     """
-    # specs/sglang/backends/page_tables.yaml:112
+    # specs/sglang/backends/page_tables.yaml:113
     layer_cu_seqlens_k: Tensor | None = None
     """[speculative_num_steps, requests + 1], int32: where its keys begin; only where
     has_page_tables.
     """
-    # specs/sglang/slots.yaml:338
+    # specs/sglang/slots.yaml:339
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -2403,7 +2403,7 @@ class NgramWorkerTargetBatch(LoadedBatch):
     """[requests, speculative_num_draft_tokens], int64: the next token beside each, -1 for none;
     only where speculative_algorithm == ngram.
     """
-    # specs/sglang/slots.yaml:338
+    # specs/sglang/slots.yaml:339
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -2479,52 +2479,52 @@ class PrefillGraphTargetBatch(LoadedBatch):
     """[max(prefix_chunks), full_prefill_max_req + 1], int32: where its keys begin; only where
     chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:288
+    # specs/sglang/slots.yaml:289
     prefix_kv_indices: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req * prefix_chunk_length], int32: slots of all of
     them; only where chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:291
+    # specs/sglang/slots.yaml:292
     prefix_starts_cpu: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req], int32 on the host: where each chunk of a
     prefix begins; only where chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:294
+    # specs/sglang/slots.yaml:295
     prefix_seq_lens_cpu: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req], int32 on the host: tokens of each; only where
     chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:297
+    # specs/sglang/slots.yaml:298
     static_input_embeds: Tensor | None = None
     """[tokens, hidden_size], bfloat16: embeddings of what is not text; only where
     embeds_prompts_target.
     """
-    # specs/sglang/slots.yaml:301
+    # specs/sglang/slots.yaml:302
     static_mrope_positions: Tensor | None = None
     """[3, tokens], int64: three-axis rotary positions; only where enable_prefill_graph and
     is_multimodal.
     """
-    # specs/sglang/slots.yaml:305
+    # specs/sglang/slots.yaml:306
     static_mamba_track_indices: Tensor | None = None
     """[requests], int64: where the state of each request is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:309
+    # specs/sglang/slots.yaml:310
     static_mamba_track_mask: Tensor | None = None
     """[requests], bool: whether the state is kept in this round; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:312
+    # specs/sglang/slots.yaml:313
     static_mamba_track_seqlens: Tensor | None = None
     """[requests], int32: after how many tokens the state is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:320
+    # specs/sglang/slots.yaml:321
     num_token_non_padded: Tensor | None = None
     """[1], int32: rows that are real, or those of them that this rank routes; expert routing
     skips the rest; only where counts_real_tokens.
     """
-    # specs/sglang/slots.yaml:338
+    # specs/sglang/slots.yaml:339
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -2600,56 +2600,56 @@ class PrefillGraphDraftBatch(LoadedBatch):
     """[max(prefix_chunks), full_prefill_max_req + 1], int32: where its keys begin; only where
     chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:288
+    # specs/sglang/slots.yaml:289
     prefix_kv_indices: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req * prefix_chunk_length], int32: slots of all of
     them; only where chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:291
+    # specs/sglang/slots.yaml:292
     prefix_starts_cpu: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req], int32 on the host: where each chunk of a
     prefix begins; only where chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:294
+    # specs/sglang/slots.yaml:295
     prefix_seq_lens_cpu: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req], int32 on the host: tokens of each; only where
     chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:297
+    # specs/sglang/slots.yaml:298
     static_input_embeds: Tensor | None = None
     """[tokens, draft_input_size], bfloat16: embeddings of what is not text; only where
     embeds_prompts_draft.
     """
-    # specs/sglang/slots.yaml:301
+    # specs/sglang/slots.yaml:302
     static_mrope_positions: Tensor | None = None
     """[3, tokens], int64: three-axis rotary positions; only where enable_prefill_graph and
     is_multimodal.
     """
-    # specs/sglang/slots.yaml:305
+    # specs/sglang/slots.yaml:306
     static_mamba_track_indices: Tensor | None = None
     """[requests], int64: where the state of each request is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:309
+    # specs/sglang/slots.yaml:310
     static_mamba_track_mask: Tensor | None = None
     """[requests], bool: whether the state is kept in this round; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:312
+    # specs/sglang/slots.yaml:313
     static_mamba_track_seqlens: Tensor | None = None
     """[requests], int32: after how many tokens the state is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:316
+    # specs/sglang/slots.yaml:317
     static_draft_hidden_states: Tensor | None = None
     """[tokens, draft_input_size], bfloat16: hidden states of the target for the draft model;
     only where has_static_requests.
     """
-    # specs/sglang/slots.yaml:320
+    # specs/sglang/slots.yaml:321
     num_token_non_padded: Tensor | None = None
     """[1], int32: rows that are real, or those of them that this rank routes; expert routing
     skips the rest; only where counts_real_tokens.
     """
-    # specs/sglang/slots.yaml:338
+    # specs/sglang/slots.yaml:339
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""

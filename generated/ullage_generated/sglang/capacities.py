@@ -49,7 +49,7 @@ class DecodeGraphTargetCapacities:
     Attained in capture by adaptive_draft_tokens@serving = max(speculative_adaptive_candidates),
     requests = max(captured).
     """
-    # specs/sglang/backends/flashinfer.yaml:100
+    # specs/sglang/backends/flashinfer.yaml:103
     flashinfer_graph_workspace_0: int
     """Bound by capture; proved: sound and tight.
 
@@ -168,7 +168,7 @@ class DflashGraphDraftCapacities:
     Attained in capture_block by adaptive_draft_tokens@serving =
     max(speculative_adaptive_candidates), requests = max(captured).
     """
-    # specs/sglang/backends/flashinfer.yaml:100
+    # specs/sglang/backends/flashinfer.yaml:103
     flashinfer_graph_workspace_0: int
     """Bound by capture_block; proved: sound and tight.
 
@@ -402,7 +402,7 @@ class DraftExtendGraphDraftCapacities:
 
     Attained in capture_draft_extend by requests = max(captured_drafts).
     """
-    # specs/sglang/backends/flashinfer.yaml:100
+    # specs/sglang/backends/flashinfer.yaml:103
     flashinfer_graph_workspace_0: int
     """Bound by capture_draft_extend; proved: sound and tight.
 
@@ -479,7 +479,7 @@ class DraftGraphDraftCapacities:
 
     Attained in capture_draft by requests = max(captured_drafts).
     """
-    # specs/sglang/backends/flashinfer.yaml:111
+    # specs/sglang/backends/flashinfer.yaml:114
     flashinfer_draft_workspace_0: int
     """Bound by capture_draft; proved: sound and tight.
 

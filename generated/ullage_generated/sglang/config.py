@@ -94,10 +94,10 @@ class Config:
 
     max_running_requests: Most requests of one data-parallel worker at a time, after resolution; in
         requests; [1, 65536].
-    max_total_tokens_target: Key-value slots of the worker's own pool; of worker target; in tokens;
-        [2, 2147483647].
-    max_total_tokens_draft: Key-value slots of the worker's own pool; of worker draft; in tokens;
-        [2, 2147483647]; None unless has_draft_worker.
+    max_total_tokens_target: Key-value slots of the worker's own pool, which 32 bits number, aligned
+        as they may be; of worker target; in tokens; [2, 2147479552].
+    max_total_tokens_draft: Key-value slots of the worker's own pool, which 32 bits number, aligned
+        as they may be; of worker draft; in tokens; [2, 2147479552]; None unless has_draft_worker.
     context_length: Longest sequence of the model; in tokens; [1, 16777216].
     chunked_prefill_size: Most tokens of one prefill chunk; below one switches chunking off; in
         tokens; [-1, 1048576].
@@ -232,11 +232,13 @@ class Config:
     """
     # specs/sglang/engine.yaml:52
     max_total_tokens_target: int
-    """Key-value slots of the worker's own pool; of worker target; in tokens; [2, 2147483647]."""
+    """Key-value slots of the worker's own pool, which 32 bits number, aligned as they may be; of
+    worker target; in tokens; [2, 2147479552].
+    """
     # specs/sglang/engine.yaml:52
     max_total_tokens_draft: int | None = None
-    """Key-value slots of the worker's own pool; of worker draft; in tokens; [2, 2147483647];
-    None unless has_draft_worker.
+    """Key-value slots of the worker's own pool, which 32 bits number, aligned as they may be; of
+    worker draft; in tokens; [2, 2147479552]; None unless has_draft_worker.
     """
     # specs/sglang/engine.yaml:55
     context_length: int
@@ -1020,7 +1022,7 @@ class Config:
             "max_total_tokens_target",
             self.max_total_tokens_target,
             2,
-            2147483647,
+            2147479552,
             "specs/sglang/engine.yaml:52",
         )
         problems.choice(
@@ -1035,7 +1037,7 @@ class Config:
                     "max_total_tokens_draft",
                     self.max_total_tokens_draft,
                     2,
-                    2147483647,
+                    2147479552,
                     "specs/sglang/engine.yaml:52",
                 )
             else:
@@ -1951,7 +1953,7 @@ class Config:
                     "attention_heads": self.attention_heads,
                     "key_heads": self.key_heads,
                 },
-                "specs/sglang/backends/flashinfer.yaml:30",
+                "specs/sglang/backends/flashinfer.yaml:33",
             )
         if problems.passed("speculative_algorithm", "speculative_eagle_topk", "attention_backend"):
             problems.constraint(
@@ -2299,12 +2301,65 @@ class Config:
                 "specs/sglang/engine.yaml:333",
             )
         if problems.passed(
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "request_pool_size",
+            "enable_decode_graph",
+            "attention_backend",
+            "dsa_index_topk",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (self.enable_decode_graph and self.has_dsa and self.hip)
+                    or self.most_rows * present(self.dsa_index_topk) <= 2147483647,
+                    "not (enable_decode_graph and has_dsa and hip) or most_rows * "
+                    "dsa_index_topk <= 2147483647",
+                    "the values [0, most_rows * dsa_index_topk // one_request] of "
+                    "'dsa_kv_indptr' must fit int32",
+                    {
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "attention_backend": self.attention_backend,
+                        "dsa_index_topk": self.dsa_index_topk,
+                    },
+                    "specs/sglang/backends/dsa.yaml:20",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_target",
             "context_length",
             "tp_size",
             "dp_size",
             "attn_dp_size",
             "attn_cp_size",
             "enable_dp_attention",
+            "cp_strategy",
             "moe_a2a_backend",
             "moe_dense_tp_size",
             "enable_dp_lm_head",
@@ -2315,23 +2370,28 @@ class Config:
             "hip",
             "speculative_algorithm",
             "speculative_num_draft_tokens",
+            "dllm_block_size",
             "request_pool_size",
             "enable_decode_graph",
+            "disable_radix_cache",
             "attention_backend",
         ):
             problems.attempt(
                 lambda: problems.constraint(
                     not (self.enable_decode_graph and self.has_flashinfer)
-                    or self.most_keys <= 2147483647,
-                    "not (enable_decode_graph and has_flashinfer) or most_keys <= 2147483647",
+                    or self.most_keys_target <= 2147483647,
+                    "not (enable_decode_graph and has_flashinfer) or most_keys_target <= "
+                    "2147483647",
                     "the values [0, most_keys] of 'flashinfer_kv_indptr' must fit int32",
                     {
+                        "max_total_tokens_target": self.max_total_tokens_target,
                         "context_length": self.context_length,
                         "tp_size": self.tp_size,
                         "dp_size": self.dp_size,
                         "attn_dp_size": self.attn_dp_size,
                         "attn_cp_size": self.attn_cp_size,
                         "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
                         "moe_a2a_backend": self.moe_a2a_backend,
                         "moe_dense_tp_size": self.moe_dense_tp_size,
                         "enable_dp_lm_head": self.enable_dp_lm_head,
@@ -2342,11 +2402,82 @@ class Config:
                         "hip": self.hip,
                         "speculative_algorithm": self.speculative_algorithm,
                         "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
                         "request_pool_size": self.request_pool_size,
                         "enable_decode_graph": self.enable_decode_graph,
+                        "disable_radix_cache": self.disable_radix_cache,
                         "attention_backend": self.attention_backend,
                     },
-                    "specs/sglang/backends/flashinfer.yaml:40",
+                    "specs/sglang/backends/flashinfer.yaml:43",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_target",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "dllm_block_size",
+            "request_pool_size",
+            "enable_decode_graph",
+            "disable_radix_cache",
+            "attention_backend",
+            "sliding_window",
+            "is_encoder_decoder",
+            "max_source_positions",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (
+                        self.enable_decode_graph and self.has_flashinfer and self.has_second_wrapper
+                    )
+                    or self.most_second_keys_target <= 2147483647,
+                    "not (enable_decode_graph and has_flashinfer and has_second_wrapper) or "
+                    "most_second_keys_target <= 2147483647",
+                    "the values [0, most_second_keys] of 'flashinfer_second_kv_indptr' must "
+                    "fit int32",
+                    {
+                        "max_total_tokens_target": self.max_total_tokens_target,
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "disable_radix_cache": self.disable_radix_cache,
+                        "attention_backend": self.attention_backend,
+                        "sliding_window": self.sliding_window,
+                        "is_encoder_decoder": self.is_encoder_decoder,
+                        "max_source_positions": self.max_source_positions,
+                    },
+                    "specs/sglang/backends/flashinfer.yaml:50",
                 )
             )
         if problems.passed(
@@ -2365,18 +2496,24 @@ class Config:
             "enable_two_batch_overlap",
             "hip",
             "speculative_algorithm",
+            "speculative_num_steps",
+            "speculative_eagle_topk",
             "speculative_num_draft_tokens",
+            "enable_multi_layer_eagle",
+            "dllm_block_size",
             "request_pool_size",
             "enable_decode_graph",
+            "capture_requests",
+            "mamba_conv_length",
             "attention_backend",
         ):
             problems.attempt(
                 lambda: problems.constraint(
-                    not (self.has_draft_worker and self.has_block_graph and self.has_flashinfer)
-                    or self.most_keys <= 2147483647,
-                    "not (has_draft_worker and has_block_graph and has_flashinfer) or "
-                    "most_keys <= 2147483647",
-                    "the values [0, most_keys] of 'flashinfer_kv_indptr' must fit int32",
+                    not (self.enable_decode_graph and self.has_flashinfer)
+                    or self.most_masked_keys <= 2147483647,
+                    "not (enable_decode_graph and has_flashinfer) or most_masked_keys <= "
+                    "2147483647",
+                    "the values [0, most_masked_keys] of 'flashinfer_mask_indptr' must fit int32",
                     {
                         "context_length": self.context_length,
                         "tp_size": self.tp_size,
@@ -2393,12 +2530,449 @@ class Config:
                         "enable_two_batch_overlap": self.enable_two_batch_overlap,
                         "hip": self.hip,
                         "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_steps": self.speculative_num_steps,
+                        "speculative_eagle_topk": self.speculative_eagle_topk,
                         "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
+                        "dllm_block_size": self.dllm_block_size,
                         "request_pool_size": self.request_pool_size,
                         "enable_decode_graph": self.enable_decode_graph,
+                        "capture_requests": self.capture_requests,
+                        "mamba_conv_length": self.mamba_conv_length,
                         "attention_backend": self.attention_backend,
                     },
-                    "specs/sglang/backends/flashinfer.yaml:40",
+                    "specs/sglang/backends/flashinfer.yaml:72",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_target",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "dllm_block_size",
+            "request_pool_size",
+            "enable_decode_graph",
+            "disable_radix_cache",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (self.enable_decode_graph and self.has_mla)
+                    or self.most_keys_target <= 2147483647,
+                    "not (enable_decode_graph and has_mla) or most_keys_target <= 2147483647",
+                    "the values [0, most_keys] of 'mla_kv_indptr' must fit int32",
+                    {
+                        "max_total_tokens_target": self.max_total_tokens_target,
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "disable_radix_cache": self.disable_radix_cache,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/mla.yaml:19",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_target",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "dllm_block_size",
+            "request_pool_size",
+            "enable_decode_graph",
+            "disable_radix_cache",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (self.enable_decode_graph and self.has_mla)
+                    or self.most_keys_target <= 2147483647,
+                    "not (enable_decode_graph and has_mla) or most_keys_target <= 2147483647",
+                    "the values [0, most_keys] of 'mla_kv_indptr_cpu' must fit int32",
+                    {
+                        "max_total_tokens_target": self.max_total_tokens_target,
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "disable_radix_cache": self.disable_radix_cache,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/mla.yaml:34",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_target",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "dllm_block_size",
+            "request_pool_size",
+            "enable_decode_graph",
+            "disable_radix_cache",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (self.enable_decode_graph and self.has_page_tables)
+                    or self.most_keys_target <= 2147483647,
+                    "not (enable_decode_graph and has_page_tables) or most_keys_target <= "
+                    "2147483647",
+                    "the values [0, most_keys] of 'cu_seqlens_k' must fit int32",
+                    {
+                        "max_total_tokens_target": self.max_total_tokens_target,
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "disable_radix_cache": self.disable_radix_cache,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/page_tables.yaml:33",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_target",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "dllm_block_size",
+            "request_pool_size",
+            "enable_decode_graph",
+            "disable_radix_cache",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (self.enable_decode_graph and self.has_triton)
+                    or self.most_keys_target <= 2147483647,
+                    "not (enable_decode_graph and has_triton) or most_keys_target <= 2147483647",
+                    "the values [0, most_keys] of 'triton_kv_indptr' must fit int32",
+                    {
+                        "max_total_tokens_target": self.max_total_tokens_target,
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "disable_radix_cache": self.disable_radix_cache,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/triton.yaml:11",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_target",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "dllm_block_size",
+            "request_pool_size",
+            "enable_decode_graph",
+            "disable_radix_cache",
+            "attention_backend",
+            "sliding_window",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (self.enable_decode_graph and self.has_triton and self.has_window)
+                    or self.most_keys_target <= 2147483647,
+                    "not (enable_decode_graph and has_triton and has_window) or "
+                    "most_keys_target <= 2147483647",
+                    "the values [0, most_keys] of 'triton_window_kv_indptr' must fit int32",
+                    {
+                        "max_total_tokens_target": self.max_total_tokens_target,
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "disable_radix_cache": self.disable_radix_cache,
+                        "attention_backend": self.attention_backend,
+                        "sliding_window": self.sliding_window,
+                    },
+                    "specs/sglang/backends/triton.yaml:14",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_draft",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "dllm_block_size",
+            "request_pool_size",
+            "enable_decode_graph",
+            "disable_radix_cache",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (self.has_draft_worker and self.has_block_graph and self.has_flashinfer)
+                    or present(self.most_keys_draft) <= 2147483647,
+                    "not (has_draft_worker and has_block_graph and has_flashinfer) or "
+                    "most_keys_draft <= 2147483647",
+                    "the values [0, most_keys] of 'flashinfer_kv_indptr' must fit int32",
+                    {
+                        "max_total_tokens_draft": self.max_total_tokens_draft,
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "disable_radix_cache": self.disable_radix_cache,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/flashinfer.yaml:43",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_draft",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "dllm_block_size",
+            "request_pool_size",
+            "enable_decode_graph",
+            "disable_radix_cache",
+            "attention_backend",
+            "sliding_window",
+            "is_encoder_decoder",
+            "max_source_positions",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (
+                        self.has_draft_worker
+                        and self.has_block_graph
+                        and self.has_flashinfer
+                        and self.has_second_wrapper
+                    )
+                    or present(self.most_second_keys_draft) <= 2147483647,
+                    "not (has_draft_worker and has_block_graph and has_flashinfer and "
+                    "has_second_wrapper) or most_second_keys_draft <= 2147483647",
+                    "the values [0, most_second_keys] of 'flashinfer_second_kv_indptr' must "
+                    "fit int32",
+                    {
+                        "max_total_tokens_draft": self.max_total_tokens_draft,
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "disable_radix_cache": self.disable_radix_cache,
+                        "attention_backend": self.attention_backend,
+                        "sliding_window": self.sliding_window,
+                        "is_encoder_decoder": self.is_encoder_decoder,
+                        "max_source_positions": self.max_source_positions,
+                    },
+                    "specs/sglang/backends/flashinfer.yaml:50",
                 )
             )
         if problems.passed(
@@ -2408,6 +2982,439 @@ class Config:
             "attn_dp_size",
             "attn_cp_size",
             "enable_dp_attention",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_steps",
+            "speculative_eagle_topk",
+            "speculative_num_draft_tokens",
+            "enable_multi_layer_eagle",
+            "dllm_block_size",
+            "request_pool_size",
+            "enable_decode_graph",
+            "capture_requests",
+            "mamba_conv_length",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (self.has_draft_worker and self.has_block_graph and self.has_flashinfer)
+                    or self.most_masked_keys <= 2147483647,
+                    "not (has_draft_worker and has_block_graph and has_flashinfer) or "
+                    "most_masked_keys <= 2147483647",
+                    "the values [0, most_masked_keys] of 'flashinfer_mask_indptr' must fit int32",
+                    {
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_steps": self.speculative_num_steps,
+                        "speculative_eagle_topk": self.speculative_eagle_topk,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "capture_requests": self.capture_requests,
+                        "mamba_conv_length": self.mamba_conv_length,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/flashinfer.yaml:72",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_draft",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "dllm_block_size",
+            "request_pool_size",
+            "enable_decode_graph",
+            "disable_radix_cache",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (self.has_draft_worker and self.has_block_graph and self.has_mla)
+                    or present(self.most_keys_draft) <= 2147483647,
+                    "not (has_draft_worker and has_block_graph and has_mla) or "
+                    "most_keys_draft <= 2147483647",
+                    "the values [0, most_keys] of 'mla_kv_indptr' must fit int32",
+                    {
+                        "max_total_tokens_draft": self.max_total_tokens_draft,
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "disable_radix_cache": self.disable_radix_cache,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/mla.yaml:19",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_draft",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "dllm_block_size",
+            "request_pool_size",
+            "enable_decode_graph",
+            "disable_radix_cache",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (self.has_draft_worker and self.has_block_graph and self.has_mla)
+                    or present(self.most_keys_draft) <= 2147483647,
+                    "not (has_draft_worker and has_block_graph and has_mla) or "
+                    "most_keys_draft <= 2147483647",
+                    "the values [0, most_keys] of 'mla_kv_indptr_cpu' must fit int32",
+                    {
+                        "max_total_tokens_draft": self.max_total_tokens_draft,
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "disable_radix_cache": self.disable_radix_cache,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/mla.yaml:34",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_draft",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "dllm_block_size",
+            "request_pool_size",
+            "enable_decode_graph",
+            "disable_radix_cache",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (self.has_draft_worker and self.has_block_graph and self.has_page_tables)
+                    or present(self.most_keys_draft) <= 2147483647,
+                    "not (has_draft_worker and has_block_graph and has_page_tables) or "
+                    "most_keys_draft <= 2147483647",
+                    "the values [0, most_keys] of 'cu_seqlens_k' must fit int32",
+                    {
+                        "max_total_tokens_draft": self.max_total_tokens_draft,
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "disable_radix_cache": self.disable_radix_cache,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/page_tables.yaml:33",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_draft",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "dllm_block_size",
+            "request_pool_size",
+            "enable_decode_graph",
+            "disable_radix_cache",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (self.has_draft_worker and self.has_block_graph and self.has_triton)
+                    or present(self.most_keys_draft) <= 2147483647,
+                    "not (has_draft_worker and has_block_graph and has_triton) or "
+                    "most_keys_draft <= 2147483647",
+                    "the values [0, most_keys] of 'triton_kv_indptr' must fit int32",
+                    {
+                        "max_total_tokens_draft": self.max_total_tokens_draft,
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "disable_radix_cache": self.disable_radix_cache,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/triton.yaml:11",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_draft",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "dllm_block_size",
+            "request_pool_size",
+            "enable_decode_graph",
+            "disable_radix_cache",
+            "attention_backend",
+            "sliding_window",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (
+                        self.has_draft_worker
+                        and self.has_block_graph
+                        and self.has_triton
+                        and self.has_window
+                    )
+                    or present(self.most_keys_draft) <= 2147483647,
+                    "not (has_draft_worker and has_block_graph and has_triton and has_window)"
+                    " or most_keys_draft <= 2147483647",
+                    "the values [0, most_keys] of 'triton_window_kv_indptr' must fit int32",
+                    {
+                        "max_total_tokens_draft": self.max_total_tokens_draft,
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "disable_radix_cache": self.disable_radix_cache,
+                        "attention_backend": self.attention_backend,
+                        "sliding_window": self.sliding_window,
+                    },
+                    "specs/sglang/backends/triton.yaml:14",
+                )
+            )
+        if problems.passed(
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "enable_multi_layer_eagle",
+            "request_pool_size",
+            "enable_decode_graph",
+            "attention_backend",
+            "dsa_index_topk",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (
+                        self.has_draft_worker
+                        and self.has_draft_extend_graph
+                        and self.has_dsa
+                        and self.hip
+                    )
+                    or self.most_rows * present(self.dsa_index_topk) <= 2147483647,
+                    "not (has_draft_worker and has_draft_extend_graph and has_dsa and hip) or"
+                    " most_rows * dsa_index_topk <= 2147483647",
+                    "the values [0, most_rows * dsa_index_topk // one_request] of "
+                    "'dsa_kv_indptr' must fit int32",
+                    {
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "attention_backend": self.attention_backend,
+                        "dsa_index_topk": self.dsa_index_topk,
+                    },
+                    "specs/sglang/backends/dsa.yaml:20",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_draft",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
             "moe_a2a_backend",
             "moe_dense_tp_size",
             "enable_dp_lm_head",
@@ -2419,8 +3426,10 @@ class Config:
             "speculative_algorithm",
             "speculative_num_draft_tokens",
             "enable_multi_layer_eagle",
+            "dllm_block_size",
             "request_pool_size",
             "enable_decode_graph",
+            "disable_radix_cache",
             "attention_backend",
         ):
             problems.attempt(
@@ -2430,17 +3439,19 @@ class Config:
                         and self.has_draft_extend_graph
                         and self.has_flashinfer
                     )
-                    or self.most_keys <= 2147483647,
+                    or present(self.most_keys_draft) <= 2147483647,
                     "not (has_draft_worker and has_draft_extend_graph and has_flashinfer) or "
-                    "most_keys <= 2147483647",
+                    "most_keys_draft <= 2147483647",
                     "the values [0, most_keys] of 'flashinfer_kv_indptr' must fit int32",
                     {
+                        "max_total_tokens_draft": self.max_total_tokens_draft,
                         "context_length": self.context_length,
                         "tp_size": self.tp_size,
                         "dp_size": self.dp_size,
                         "attn_dp_size": self.attn_dp_size,
                         "attn_cp_size": self.attn_cp_size,
                         "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
                         "moe_a2a_backend": self.moe_a2a_backend,
                         "moe_dense_tp_size": self.moe_dense_tp_size,
                         "enable_dp_lm_head": self.enable_dp_lm_head,
@@ -2452,11 +3463,87 @@ class Config:
                         "speculative_algorithm": self.speculative_algorithm,
                         "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                         "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
+                        "dllm_block_size": self.dllm_block_size,
                         "request_pool_size": self.request_pool_size,
                         "enable_decode_graph": self.enable_decode_graph,
+                        "disable_radix_cache": self.disable_radix_cache,
                         "attention_backend": self.attention_backend,
                     },
-                    "specs/sglang/backends/flashinfer.yaml:40",
+                    "specs/sglang/backends/flashinfer.yaml:43",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_draft",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "enable_multi_layer_eagle",
+            "dllm_block_size",
+            "request_pool_size",
+            "enable_decode_graph",
+            "disable_radix_cache",
+            "attention_backend",
+            "sliding_window",
+            "is_encoder_decoder",
+            "max_source_positions",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (
+                        self.has_draft_worker
+                        and self.has_draft_extend_graph
+                        and self.has_flashinfer
+                        and self.has_second_wrapper
+                    )
+                    or present(self.most_second_keys_draft) <= 2147483647,
+                    "not (has_draft_worker and has_draft_extend_graph and has_flashinfer and "
+                    "has_second_wrapper) or most_second_keys_draft <= 2147483647",
+                    "the values [0, most_second_keys] of 'flashinfer_second_kv_indptr' must "
+                    "fit int32",
+                    {
+                        "max_total_tokens_draft": self.max_total_tokens_draft,
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "disable_radix_cache": self.disable_radix_cache,
+                        "attention_backend": self.attention_backend,
+                        "sliding_window": self.sliding_window,
+                        "is_encoder_decoder": self.is_encoder_decoder,
+                        "max_source_positions": self.max_source_positions,
+                    },
+                    "specs/sglang/backends/flashinfer.yaml:50",
                 )
             )
         if problems.passed(
@@ -2475,15 +3562,28 @@ class Config:
             "enable_two_batch_overlap",
             "hip",
             "speculative_algorithm",
+            "speculative_num_steps",
+            "speculative_eagle_topk",
             "speculative_num_draft_tokens",
+            "enable_multi_layer_eagle",
+            "dllm_block_size",
             "request_pool_size",
+            "enable_decode_graph",
+            "capture_requests",
+            "mamba_conv_length",
             "attention_backend",
         ):
             problems.attempt(
                 lambda: problems.constraint(
-                    not self.has_flashinfer or self.most_keys <= 2147483647,
-                    "not has_flashinfer or most_keys <= 2147483647",
-                    "the values [0, most_keys] of 'flashinfer_kv_indptr' must fit int32",
+                    not (
+                        self.has_draft_worker
+                        and self.has_draft_extend_graph
+                        and self.has_flashinfer
+                    )
+                    or self.most_masked_keys <= 2147483647,
+                    "not (has_draft_worker and has_draft_extend_graph and has_flashinfer) or "
+                    "most_masked_keys <= 2147483647",
+                    "the values [0, most_masked_keys] of 'flashinfer_mask_indptr' must fit int32",
                     {
                         "context_length": self.context_length,
                         "tp_size": self.tp_size,
@@ -2500,11 +3600,339 @@ class Config:
                         "enable_two_batch_overlap": self.enable_two_batch_overlap,
                         "hip": self.hip,
                         "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_steps": self.speculative_num_steps,
+                        "speculative_eagle_topk": self.speculative_eagle_topk,
                         "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
+                        "dllm_block_size": self.dllm_block_size,
                         "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "capture_requests": self.capture_requests,
+                        "mamba_conv_length": self.mamba_conv_length,
                         "attention_backend": self.attention_backend,
                     },
-                    "specs/sglang/backends/flashinfer.yaml:40",
+                    "specs/sglang/backends/flashinfer.yaml:72",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_draft",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "enable_multi_layer_eagle",
+            "dllm_block_size",
+            "request_pool_size",
+            "enable_decode_graph",
+            "disable_radix_cache",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (self.has_draft_worker and self.has_draft_extend_graph and self.has_mla)
+                    or present(self.most_keys_draft) <= 2147483647,
+                    "not (has_draft_worker and has_draft_extend_graph and has_mla) or "
+                    "most_keys_draft <= 2147483647",
+                    "the values [0, most_keys] of 'mla_kv_indptr' must fit int32",
+                    {
+                        "max_total_tokens_draft": self.max_total_tokens_draft,
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "disable_radix_cache": self.disable_radix_cache,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/mla.yaml:19",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_draft",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "enable_multi_layer_eagle",
+            "dllm_block_size",
+            "request_pool_size",
+            "enable_decode_graph",
+            "disable_radix_cache",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (self.has_draft_worker and self.has_draft_extend_graph and self.has_mla)
+                    or present(self.most_keys_draft) <= 2147483647,
+                    "not (has_draft_worker and has_draft_extend_graph and has_mla) or "
+                    "most_keys_draft <= 2147483647",
+                    "the values [0, most_keys] of 'mla_kv_indptr_cpu' must fit int32",
+                    {
+                        "max_total_tokens_draft": self.max_total_tokens_draft,
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "disable_radix_cache": self.disable_radix_cache,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/mla.yaml:34",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_draft",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "enable_multi_layer_eagle",
+            "dllm_block_size",
+            "request_pool_size",
+            "enable_decode_graph",
+            "disable_radix_cache",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (
+                        self.has_draft_worker
+                        and self.has_draft_extend_graph
+                        and self.has_page_tables
+                    )
+                    or present(self.most_keys_draft) <= 2147483647,
+                    "not (has_draft_worker and has_draft_extend_graph and has_page_tables) or"
+                    " most_keys_draft <= 2147483647",
+                    "the values [0, most_keys] of 'cu_seqlens_k' must fit int32",
+                    {
+                        "max_total_tokens_draft": self.max_total_tokens_draft,
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "disable_radix_cache": self.disable_radix_cache,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/page_tables.yaml:33",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_draft",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "enable_multi_layer_eagle",
+            "dllm_block_size",
+            "request_pool_size",
+            "enable_decode_graph",
+            "disable_radix_cache",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (self.has_draft_worker and self.has_draft_extend_graph and self.has_triton)
+                    or present(self.most_keys_draft) <= 2147483647,
+                    "not (has_draft_worker and has_draft_extend_graph and has_triton) or "
+                    "most_keys_draft <= 2147483647",
+                    "the values [0, most_keys] of 'triton_kv_indptr' must fit int32",
+                    {
+                        "max_total_tokens_draft": self.max_total_tokens_draft,
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "disable_radix_cache": self.disable_radix_cache,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/triton.yaml:11",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_draft",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "enable_multi_layer_eagle",
+            "dllm_block_size",
+            "request_pool_size",
+            "enable_decode_graph",
+            "disable_radix_cache",
+            "attention_backend",
+            "sliding_window",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (
+                        self.has_draft_worker
+                        and self.has_draft_extend_graph
+                        and self.has_triton
+                        and self.has_window
+                    )
+                    or present(self.most_keys_draft) <= 2147483647,
+                    "not (has_draft_worker and has_draft_extend_graph and has_triton and "
+                    "has_window) or most_keys_draft <= 2147483647",
+                    "the values [0, most_keys] of 'triton_window_kv_indptr' must fit int32",
+                    {
+                        "max_total_tokens_draft": self.max_total_tokens_draft,
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "disable_radix_cache": self.disable_radix_cache,
+                        "attention_backend": self.attention_backend,
+                        "sliding_window": self.sliding_window,
+                    },
+                    "specs/sglang/backends/triton.yaml:14",
                 )
             )
         if problems.passed(
@@ -2514,6 +3942,533 @@ class Config:
             "attn_dp_size",
             "attn_cp_size",
             "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_steps",
+            "speculative_eagle_topk",
+            "request_pool_size",
+            "enable_decode_graph",
+            "attention_backend",
+            "request_table_extra",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (self.has_draft_worker and self.has_draft_graph and self.has_flashinfer)
+                    or self.most_draft_keys <= 2147483647,
+                    "not (has_draft_worker and has_draft_graph and has_flashinfer) or "
+                    "most_draft_keys <= 2147483647",
+                    "the values [0, most_draft_keys] of 'flashinfer_draft_kv_indptr' must fit"
+                    " int32",
+                    {
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_steps": self.speculative_num_steps,
+                        "speculative_eagle_topk": self.speculative_eagle_topk,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "attention_backend": self.attention_backend,
+                        "request_table_extra": self.request_table_extra,
+                    },
+                    "specs/sglang/backends/flashinfer.yaml:84",
+                )
+            )
+        if problems.passed(
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_steps",
+            "speculative_eagle_topk",
+            "request_pool_size",
+            "enable_decode_graph",
+            "attention_backend",
+            "request_table_extra",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (self.has_draft_worker and self.has_draft_graph and self.has_mla)
+                    or self.most_draft_keys <= 2147483647,
+                    "not (has_draft_worker and has_draft_graph and has_mla) or "
+                    "most_draft_keys <= 2147483647",
+                    "the values [0, most_draft_keys] of 'mla_draft_kv_indptr' must fit int32",
+                    {
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_steps": self.speculative_num_steps,
+                        "speculative_eagle_topk": self.speculative_eagle_topk,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "attention_backend": self.attention_backend,
+                        "request_table_extra": self.request_table_extra,
+                    },
+                    "specs/sglang/backends/mla.yaml:64",
+                )
+            )
+        if problems.passed(
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_steps",
+            "speculative_eagle_topk",
+            "request_pool_size",
+            "enable_decode_graph",
+            "attention_backend",
+            "request_table_extra",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (self.has_draft_worker and self.has_draft_graph and self.has_page_tables)
+                    or self.most_draft_keys <= 2147483647,
+                    "not (has_draft_worker and has_draft_graph and has_page_tables) or "
+                    "most_draft_keys <= 2147483647",
+                    "the values [0, most_draft_keys] of 'draft_cu_seqlens_k' must fit int32",
+                    {
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_steps": self.speculative_num_steps,
+                        "speculative_eagle_topk": self.speculative_eagle_topk,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "attention_backend": self.attention_backend,
+                        "request_table_extra": self.request_table_extra,
+                    },
+                    "specs/sglang/backends/page_tables.yaml:89",
+                )
+            )
+        if problems.passed(
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_steps",
+            "speculative_eagle_topk",
+            "request_pool_size",
+            "enable_decode_graph",
+            "attention_backend",
+            "request_table_extra",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (self.has_draft_worker and self.has_draft_graph and self.has_triton)
+                    or self.most_draft_keys <= 2147483647,
+                    "not (has_draft_worker and has_draft_graph and has_triton) or "
+                    "most_draft_keys <= 2147483647",
+                    "the values [0, most_draft_keys] of 'triton_draft_kv_indptr' must fit int32",
+                    {
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_steps": self.speculative_num_steps,
+                        "speculative_eagle_topk": self.speculative_eagle_topk,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "attention_backend": self.attention_backend,
+                        "request_table_extra": self.request_table_extra,
+                    },
+                    "specs/sglang/backends/triton.yaml:71",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_target",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "dllm_block_size",
+            "request_pool_size",
+            "disable_radix_cache",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not self.has_flashinfer or self.most_keys_target <= 2147483647,
+                    "not has_flashinfer or most_keys_target <= 2147483647",
+                    "the values [0, most_keys] of 'flashinfer_kv_indptr' must fit int32",
+                    {
+                        "max_total_tokens_target": self.max_total_tokens_target,
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "disable_radix_cache": self.disable_radix_cache,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/flashinfer.yaml:43",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_target",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "dllm_block_size",
+            "request_pool_size",
+            "disable_radix_cache",
+            "attention_backend",
+            "sliding_window",
+            "is_encoder_decoder",
+            "max_source_positions",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (self.has_flashinfer and self.has_second_wrapper)
+                    or self.most_second_keys_target <= 2147483647,
+                    "not (has_flashinfer and has_second_wrapper) or most_second_keys_target "
+                    "<= 2147483647",
+                    "the values [0, most_second_keys] of 'flashinfer_second_kv_indptr' must "
+                    "fit int32",
+                    {
+                        "max_total_tokens_target": self.max_total_tokens_target,
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "disable_radix_cache": self.disable_radix_cache,
+                        "attention_backend": self.attention_backend,
+                        "sliding_window": self.sliding_window,
+                        "is_encoder_decoder": self.is_encoder_decoder,
+                        "max_source_positions": self.max_source_positions,
+                    },
+                    "specs/sglang/backends/flashinfer.yaml:50",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_target",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "dllm_block_size",
+            "request_pool_size",
+            "disable_radix_cache",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not self.has_mla or self.most_keys_target <= 2147483647,
+                    "not has_mla or most_keys_target <= 2147483647",
+                    "the values [0, most_keys] of 'mla_kv_indptr' must fit int32",
+                    {
+                        "max_total_tokens_target": self.max_total_tokens_target,
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "disable_radix_cache": self.disable_radix_cache,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/mla.yaml:19",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_target",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "dllm_block_size",
+            "request_pool_size",
+            "disable_radix_cache",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not self.has_triton or self.most_keys_target <= 2147483647,
+                    "not has_triton or most_keys_target <= 2147483647",
+                    "the values [0, most_keys] of 'triton_kv_indptr' must fit int32",
+                    {
+                        "max_total_tokens_target": self.max_total_tokens_target,
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "disable_radix_cache": self.disable_radix_cache,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/triton.yaml:11",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_target",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "dllm_block_size",
+            "request_pool_size",
+            "disable_radix_cache",
+            "attention_backend",
+            "sliding_window",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (self.has_triton and self.has_window)
+                    or self.most_keys_target <= 2147483647,
+                    "not (has_triton and has_window) or most_keys_target <= 2147483647",
+                    "the values [0, most_keys] of 'triton_window_kv_indptr' must fit int32",
+                    {
+                        "max_total_tokens_target": self.max_total_tokens_target,
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "disable_radix_cache": self.disable_radix_cache,
+                        "attention_backend": self.attention_backend,
+                        "sliding_window": self.sliding_window,
+                    },
+                    "specs/sglang/backends/triton.yaml:14",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_draft",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
             "moe_a2a_backend",
             "moe_dense_tp_size",
             "enable_dp_lm_head",
@@ -2525,7 +4480,9 @@ class Config:
             "speculative_algorithm",
             "speculative_adaptive",
             "speculative_num_draft_tokens",
+            "dllm_block_size",
             "request_pool_size",
+            "disable_radix_cache",
             "attention_backend",
         ):
             problems.attempt(
@@ -2545,19 +4502,21 @@ class Config:
                             )
                         )
                     )
-                    or self.most_keys <= 2147483647,
+                    or present(self.most_keys_draft) <= 2147483647,
                     "not (has_draft_worker and has_flashinfer and (adaptive or "
                     "speculative_algorithm == dflash or speculative_algorithm == "
-                    "frozen_kv_mtp or speculative_algorithm == eagle)) or most_keys <= "
+                    "frozen_kv_mtp or speculative_algorithm == eagle)) or most_keys_draft <= "
                     "2147483647",
                     "the values [0, most_keys] of 'flashinfer_kv_indptr' must fit int32",
                     {
+                        "max_total_tokens_draft": self.max_total_tokens_draft,
                         "context_length": self.context_length,
                         "tp_size": self.tp_size,
                         "dp_size": self.dp_size,
                         "attn_dp_size": self.attn_dp_size,
                         "attn_cp_size": self.attn_cp_size,
                         "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
                         "moe_a2a_backend": self.moe_a2a_backend,
                         "moe_dense_tp_size": self.moe_dense_tp_size,
                         "enable_dp_lm_head": self.enable_dp_lm_head,
@@ -2569,10 +4528,452 @@ class Config:
                         "speculative_algorithm": self.speculative_algorithm,
                         "speculative_adaptive": self.speculative_adaptive,
                         "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
                         "request_pool_size": self.request_pool_size,
+                        "disable_radix_cache": self.disable_radix_cache,
                         "attention_backend": self.attention_backend,
                     },
-                    "specs/sglang/backends/flashinfer.yaml:40",
+                    "specs/sglang/backends/flashinfer.yaml:43",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_draft",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_adaptive",
+            "speculative_num_draft_tokens",
+            "dllm_block_size",
+            "request_pool_size",
+            "disable_radix_cache",
+            "attention_backend",
+            "sliding_window",
+            "is_encoder_decoder",
+            "max_source_positions",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (
+                        self.has_draft_worker
+                        and self.has_flashinfer
+                        and self.has_second_wrapper
+                        and (
+                            self.adaptive
+                            or (
+                                self.speculative_algorithm
+                                in (
+                                    SpeculativeAlgorithm.DFLASH,
+                                    SpeculativeAlgorithm.FROZEN_KV_MTP,
+                                    SpeculativeAlgorithm.EAGLE,
+                                )
+                            )
+                        )
+                    )
+                    or present(self.most_second_keys_draft) <= 2147483647,
+                    "not (has_draft_worker and has_flashinfer and has_second_wrapper and "
+                    "(adaptive or speculative_algorithm == dflash or speculative_algorithm =="
+                    " frozen_kv_mtp or speculative_algorithm == eagle)) or "
+                    "most_second_keys_draft <= 2147483647",
+                    "the values [0, most_second_keys] of 'flashinfer_second_kv_indptr' must "
+                    "fit int32",
+                    {
+                        "max_total_tokens_draft": self.max_total_tokens_draft,
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_adaptive": self.speculative_adaptive,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "disable_radix_cache": self.disable_radix_cache,
+                        "attention_backend": self.attention_backend,
+                        "sliding_window": self.sliding_window,
+                        "is_encoder_decoder": self.is_encoder_decoder,
+                        "max_source_positions": self.max_source_positions,
+                    },
+                    "specs/sglang/backends/flashinfer.yaml:50",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_draft",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_adaptive",
+            "speculative_num_draft_tokens",
+            "dllm_block_size",
+            "request_pool_size",
+            "disable_radix_cache",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (
+                        self.has_draft_worker
+                        and self.has_mla
+                        and (
+                            self.adaptive
+                            or (
+                                self.speculative_algorithm
+                                in (
+                                    SpeculativeAlgorithm.DFLASH,
+                                    SpeculativeAlgorithm.FROZEN_KV_MTP,
+                                    SpeculativeAlgorithm.EAGLE,
+                                )
+                            )
+                        )
+                    )
+                    or present(self.most_keys_draft) <= 2147483647,
+                    "not (has_draft_worker and has_mla and (adaptive or speculative_algorithm"
+                    " == dflash or speculative_algorithm == frozen_kv_mtp or "
+                    "speculative_algorithm == eagle)) or most_keys_draft <= 2147483647",
+                    "the values [0, most_keys] of 'mla_kv_indptr' must fit int32",
+                    {
+                        "max_total_tokens_draft": self.max_total_tokens_draft,
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_adaptive": self.speculative_adaptive,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "disable_radix_cache": self.disable_radix_cache,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/mla.yaml:19",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_draft",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_adaptive",
+            "speculative_num_draft_tokens",
+            "dllm_block_size",
+            "request_pool_size",
+            "disable_radix_cache",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (
+                        self.has_draft_worker
+                        and self.has_triton
+                        and (
+                            self.adaptive
+                            or (
+                                self.speculative_algorithm
+                                in (
+                                    SpeculativeAlgorithm.DFLASH,
+                                    SpeculativeAlgorithm.FROZEN_KV_MTP,
+                                    SpeculativeAlgorithm.EAGLE,
+                                )
+                            )
+                        )
+                    )
+                    or present(self.most_keys_draft) <= 2147483647,
+                    "not (has_draft_worker and has_triton and (adaptive or "
+                    "speculative_algorithm == dflash or speculative_algorithm == "
+                    "frozen_kv_mtp or speculative_algorithm == eagle)) or most_keys_draft <= "
+                    "2147483647",
+                    "the values [0, most_keys] of 'triton_kv_indptr' must fit int32",
+                    {
+                        "max_total_tokens_draft": self.max_total_tokens_draft,
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_adaptive": self.speculative_adaptive,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "disable_radix_cache": self.disable_radix_cache,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/triton.yaml:11",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_draft",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_adaptive",
+            "speculative_num_draft_tokens",
+            "dllm_block_size",
+            "request_pool_size",
+            "disable_radix_cache",
+            "attention_backend",
+            "sliding_window",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (
+                        self.has_draft_worker
+                        and self.has_triton
+                        and self.has_window
+                        and (
+                            self.adaptive
+                            or (
+                                self.speculative_algorithm
+                                in (
+                                    SpeculativeAlgorithm.DFLASH,
+                                    SpeculativeAlgorithm.FROZEN_KV_MTP,
+                                    SpeculativeAlgorithm.EAGLE,
+                                )
+                            )
+                        )
+                    )
+                    or present(self.most_keys_draft) <= 2147483647,
+                    "not (has_draft_worker and has_triton and has_window and (adaptive or "
+                    "speculative_algorithm == dflash or speculative_algorithm == "
+                    "frozen_kv_mtp or speculative_algorithm == eagle)) or most_keys_draft <= "
+                    "2147483647",
+                    "the values [0, most_keys] of 'triton_window_kv_indptr' must fit int32",
+                    {
+                        "max_total_tokens_draft": self.max_total_tokens_draft,
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_adaptive": self.speculative_adaptive,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "disable_radix_cache": self.disable_radix_cache,
+                        "attention_backend": self.attention_backend,
+                        "sliding_window": self.sliding_window,
+                    },
+                    "specs/sglang/backends/triton.yaml:14",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_draft",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "dllm_block_size",
+            "request_pool_size",
+            "enable_decode_graph",
+            "disable_radix_cache",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (self.has_draft_worker and self.has_frozen_graph and self.has_triton)
+                    or present(self.most_keys_draft) <= 2147483647,
+                    "not (has_draft_worker and has_frozen_graph and has_triton) or "
+                    "most_keys_draft <= 2147483647",
+                    "the values [0, most_keys] of 'triton_kv_indptr' must fit int32",
+                    {
+                        "max_total_tokens_draft": self.max_total_tokens_draft,
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "disable_radix_cache": self.disable_radix_cache,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/triton.yaml:11",
+                )
+            )
+        if problems.passed(
+            "max_total_tokens_draft",
+            "context_length",
+            "tp_size",
+            "dp_size",
+            "attn_dp_size",
+            "attn_cp_size",
+            "enable_dp_attention",
+            "cp_strategy",
+            "moe_a2a_backend",
+            "moe_dense_tp_size",
+            "enable_dp_lm_head",
+            "disable_attn_tp_gather",
+            "elastic_world_expanded",
+            "mori_receive_bound",
+            "enable_two_batch_overlap",
+            "hip",
+            "speculative_algorithm",
+            "speculative_num_draft_tokens",
+            "enable_multi_layer_eagle",
+            "dllm_block_size",
+            "request_pool_size",
+            "enable_decode_graph",
+            "disable_radix_cache",
+            "attention_backend",
+        ):
+            problems.attempt(
+                lambda: problems.constraint(
+                    not (
+                        self.has_draft_worker
+                        and self.has_multi_layer_graph
+                        and self.has_page_tables
+                    )
+                    or present(self.most_keys_draft) <= 2147483647,
+                    "not (has_draft_worker and has_multi_layer_graph and has_page_tables) or "
+                    "most_keys_draft <= 2147483647",
+                    "the values [0, most_keys] of 'layer_cu_seqlens_k' must fit int32",
+                    {
+                        "max_total_tokens_draft": self.max_total_tokens_draft,
+                        "context_length": self.context_length,
+                        "tp_size": self.tp_size,
+                        "dp_size": self.dp_size,
+                        "attn_dp_size": self.attn_dp_size,
+                        "attn_cp_size": self.attn_cp_size,
+                        "enable_dp_attention": self.enable_dp_attention,
+                        "cp_strategy": self.cp_strategy,
+                        "moe_a2a_backend": self.moe_a2a_backend,
+                        "moe_dense_tp_size": self.moe_dense_tp_size,
+                        "enable_dp_lm_head": self.enable_dp_lm_head,
+                        "disable_attn_tp_gather": self.disable_attn_tp_gather,
+                        "elastic_world_expanded": self.elastic_world_expanded,
+                        "mori_receive_bound": self.mori_receive_bound,
+                        "enable_two_batch_overlap": self.enable_two_batch_overlap,
+                        "hip": self.hip,
+                        "speculative_algorithm": self.speculative_algorithm,
+                        "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                        "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
+                        "dllm_block_size": self.dllm_block_size,
+                        "request_pool_size": self.request_pool_size,
+                        "enable_decode_graph": self.enable_decode_graph,
+                        "disable_radix_cache": self.disable_radix_cache,
+                        "attention_backend": self.attention_backend,
+                    },
+                    "specs/sglang/backends/page_tables.yaml:113",
                 )
             )
         problems.raise_if_any()
@@ -2727,6 +5128,22 @@ class Config:
         """Most rows of a graph."""
         return align_up(self.request_pool_size, self.graph_multiple)
 
+    # specs/sglang/engine.yaml:347
+    @cached_property
+    def cp_align(self) -> int:
+        """What context parallelism aligns rows and tokens to."""
+        return (
+            (2 * self.attn_cp_size if self.cp_strategy == CpStrategy.ZIGZAG else self.attn_cp_size)
+            if self.attn_cp_size > 1
+            else 1
+        )
+
+    # specs/sglang/backends/sequences.yaml:30
+    @cached_property
+    def most_rows(self) -> int:
+        """Rows of any batch, of which those without a request have one key."""
+        return align_up(align_up(self.graph_rows, self.attn_tp_size), self.cp_align)
+
     # specs/sglang/engine.yaml:338
     @cached_property
     def one_request(self) -> int:
@@ -2743,37 +5160,175 @@ class Config:
             else self.context_length
         )
 
-    # specs/sglang/backends/flashinfer.yaml:6
-    @cached_property
-    def most_keys(self) -> int:
-        """Keys of as many requests as there is room for."""
-        return self.graph_rows * self.sequence_limit
-
-    # specs/sglang/backends/flashinfer.yaml:13
-    @cached_property
-    def flashinfer_group(self) -> int:
-        """Query heads of a key head."""
-        return self.attention_heads // self.key_heads
-
-    # specs/sglang/backends/flashinfer.yaml:16
-    @cached_property
-    def flashinfer_single_tile(self) -> int:
-        """Packed queries of a block where each request has one query."""
-        return 16 if self.flashinfer_group <= 16 else 64 if self.flashinfer_group <= 64 else 128
-
     # specs/sglang/engine.yaml:343
     @cached_property
     def dllm(self) -> bool:
         """`dllm_block_size > 0`."""
         return self.dllm_block_size > 0
 
+    # specs/sglang/engine.yaml:337
+    @cached_property
+    def token_per_request(self) -> int:
+        """One token for each request."""
+        return 1
+
+    # specs/sglang/engine.yaml:383
+    @cached_property
+    def sequence_fill(self) -> int:
+        """The length of a padded row."""
+        return self.dllm_block_size if self.dllm else 1
+
+    # specs/sglang/backends/sequences.yaml:33
+    @cached_property
+    def most_keys_target(self) -> int:
+        """Keys of all rows together: where prefixes may be shared each has as many as the
+        longest, otherwise each key of a request has a slot of its own; of worker target.
+        """
+        return (
+            min(
+                self.most_rows * self.sequence_limit,
+                self.max_total_tokens_target + self.most_rows * self.sequence_fill,
+            )
+            if self.disable_radix_cache
+            else self.most_rows * self.sequence_limit
+        )
+
+    # specs/sglang/backends/sequences.yaml:33
+    @cached_property
+    def most_keys_draft(self) -> int | None:
+        """Keys of all rows together: where prefixes may be shared each has as many as the
+        longest, otherwise each key of a request has a slot of its own; of worker draft; None
+        unless has_draft_worker.
+        """
+        if not self.has_draft_worker:
+            return None
+        return (
+            min(
+                self.most_rows * self.sequence_limit,
+                present(self.max_total_tokens_draft) + self.most_rows * self.sequence_fill,
+            )
+            if self.disable_radix_cache
+            else self.most_rows * self.sequence_limit
+        )
+
+    # specs/sglang/backends/flashinfer.yaml:6
+    @cached_property
+    def most_second_keys_target(self) -> int:
+        """Keys of the second wrapper, which are no more where a window cuts them; of worker
+        target.
+        """
+        return (
+            self.most_rows * present(self.max_source_positions)
+            if self.is_encoder_decoder
+            else self.most_keys_target
+        )
+
+    # specs/sglang/backends/flashinfer.yaml:6
+    @cached_property
+    def most_second_keys_draft(self) -> int | None:
+        """Keys of the second wrapper, which are no more where a window cuts them; of worker
+        draft; None unless has_draft_worker.
+        """
+        if not self.has_draft_worker:
+            return None
+        return (
+            self.most_rows * present(self.max_source_positions)
+            if self.is_encoder_decoder
+            else present(self.most_keys_draft)
+        )
+
+    # specs/sglang/backends/sequences.yaml:43
+    @cached_property
+    def most_graph_rows(self) -> int:
+        """Rows of the largest graph of decodes."""
+        return (
+            min(max(present(self.capture_requests)), self.graph_rows)
+            if self.enable_decode_graph
+            else 1
+        )
+
+    # specs/sglang/engine.yaml:359
+    @cached_property
+    def target_width(self) -> int:
+        """Tokens that the target computes for each request in a decoding round."""
+        return (
+            present(self.speculative_num_draft_tokens)
+            if self.speculative
+            else self.dllm_block_size
+            if self.dllm
+            else 1
+        )
+
+    # specs/sglang/engine.yaml:344
+    @cached_property
+    def has_draft_worker(self) -> bool:
+        """`speculative_algorithm == eagle or speculative_algorithm == frozen_kv_mtp or
+        speculative_algorithm == dflash`.
+        """
+        return self.speculative_algorithm in (
+            SpeculativeAlgorithm.EAGLE,
+            SpeculativeAlgorithm.FROZEN_KV_MTP,
+            SpeculativeAlgorithm.DFLASH,
+        )
+
+    # specs/sglang/engine.yaml:455
+    @cached_property
+    def draft_front(self) -> int | None:
+        """Tokens before the verified ones that layers of a draft model read once more; None
+        unless has_draft_worker.
+        """
+        if not self.has_draft_worker:
+            return None
+        return (
+            present(self.speculative_num_steps) - 1 + present(self.mamba_conv_length)
+            if present(self.enable_multi_layer_eagle)
+            and present(self.speculative_eagle_topk) == 1
+            and present(self.mamba_conv_length) >= 1
+            and present(self.speculative_num_steps) > 1
+            else 0
+        )
+
+    # specs/sglang/engine.yaml:464
+    @cached_property
+    def draft_extend_width(self) -> int | None:
+        """Tokens of each request when the draft model catches up; None unless has_draft_worker."""
+        if not self.has_draft_worker:
+            return None
+        return present(self.speculative_num_draft_tokens) + present(self.draft_front)
+
+    # specs/sglang/backends/sequences.yaml:24
+    @cached_property
+    def most_width(self) -> int:
+        """Most tokens that a round computes for each request."""
+        return max(
+            self.target_width, present(self.draft_extend_width) if self.has_draft_worker else 1
+        )
+
+    # specs/sglang/backends/flashinfer.yaml:9
+    @cached_property
+    def most_masked_keys(self) -> int:
+        """Keys that the queries of a graph have in a mask."""
+        return self.most_graph_rows * self.most_width * self.context_length
+
+    # specs/sglang/backends/flashinfer.yaml:16
+    @cached_property
+    def flashinfer_group(self) -> int:
+        """Query heads of a key head."""
+        return self.attention_heads // self.key_heads
+
     # specs/sglang/backends/flashinfer.yaml:19
+    @cached_property
+    def flashinfer_single_tile(self) -> int:
+        """Packed queries of a block where each request has one query."""
+        return 16 if self.flashinfer_group <= 16 else 64 if self.flashinfer_group <= 64 else 128
+
+    # specs/sglang/backends/flashinfer.yaml:22
     @cached_property
     def flashinfer_tile(self) -> int:
         """Packed queries of a block in graphs of the target, at most."""
         return 128 if self.speculative or self.dllm else self.flashinfer_single_tile
 
-    # specs/sglang/backends/flashinfer.yaml:22
+    # specs/sglang/backends/flashinfer.yaml:25
     @cached_property
     def flashinfer_single_rows(self) -> int:
         """Packed queries of the blocks among which keys are split, where each request has one
@@ -2784,7 +5339,7 @@ class Config:
             16 * self.multiprocessors // self.key_heads,
         )
 
-    # specs/sglang/backends/flashinfer.yaml:25
+    # specs/sglang/backends/flashinfer.yaml:28
     @cached_property
     def flashinfer_row_bytes(self) -> int:
         """What is left of one packed query to be merged."""
@@ -2829,12 +5384,6 @@ class Config:
         """Columns of a page table, one for each token where drafts are trees."""
         return self.request_table_width if self.drafts_trees else self.table_pages
 
-    # specs/sglang/engine.yaml:337
-    @cached_property
-    def token_per_request(self) -> int:
-        """One token for each request."""
-        return 1
-
     # specs/sglang/backends/page_tables.yaml:8
     @cached_property
     def branch_columns(self) -> int | None:
@@ -2855,19 +5404,45 @@ class Config:
         """Pages of the longest sequence."""
         return cdiv(self.context_length, self.page_size)
 
-    # specs/sglang/engine.yaml:359
+    # specs/sglang/backends/sequences.yaml:27
     @cached_property
-    def target_width(self) -> int:
-        """Tokens that the target computes for each request in a decoding round."""
-        return (
-            present(self.speculative_num_draft_tokens)
-            if self.speculative
-            else self.dllm_block_size
-            if self.dllm
-            else 1
+    def most_queries_target(self) -> int:
+        """Queries of the largest batch, padded as it may be; of worker target."""
+        return align_up(
+            align_up(
+                max(self.max_total_tokens_target, self.graph_rows * self.most_width),
+                self.attn_tp_size,
+            ),
+            self.cp_align,
         )
 
-    # specs/sglang/backends/sequences.yaml:24
+    # specs/sglang/backends/sequences.yaml:27
+    @cached_property
+    def most_queries_draft(self) -> int | None:
+        """Queries of the largest batch, padded as it may be; of worker draft; None unless
+        has_draft_worker.
+        """
+        if not self.has_draft_worker:
+            return None
+        return align_up(
+            align_up(
+                max(present(self.max_total_tokens_draft), self.graph_rows * self.most_width),
+                self.attn_tp_size,
+            ),
+            self.cp_align,
+        )
+
+    # specs/sglang/backends/sequences.yaml:40
+    @cached_property
+    def most_draft_keys(self) -> int:
+        """Keys of all branches of drafts together."""
+        return (
+            self.most_rows
+            * (present(self.speculative_eagle_topk) if self.speculative else 1)
+            * self.request_table_width
+        )
+
+    # specs/sglang/backends/sequences.yaml:46
     @cached_property
     def mask_width(self) -> int:
         """Keys that the mask of a verify has for each token."""
@@ -2892,28 +5467,6 @@ class Config:
     def adaptive(self) -> bool:
         """`speculative_adaptive if speculative else false`."""
         return present(self.speculative_adaptive) if self.speculative else False
-
-    # specs/sglang/engine.yaml:344
-    @cached_property
-    def has_draft_worker(self) -> bool:
-        """`speculative_algorithm == eagle or speculative_algorithm == frozen_kv_mtp or
-        speculative_algorithm == dflash`.
-        """
-        return self.speculative_algorithm in (
-            SpeculativeAlgorithm.EAGLE,
-            SpeculativeAlgorithm.FROZEN_KV_MTP,
-            SpeculativeAlgorithm.DFLASH,
-        )
-
-    # specs/sglang/engine.yaml:347
-    @cached_property
-    def cp_align(self) -> int:
-        """What context parallelism aligns rows and tokens to."""
-        return (
-            (2 * self.attn_cp_size if self.cp_strategy == CpStrategy.ZIGZAG else self.attn_cp_size)
-            if self.attn_cp_size > 1
-            else 1
-        )
 
     # specs/sglang/engine.yaml:350
     @cached_property
@@ -2994,12 +5547,6 @@ class Config:
                 }
             )
         )
-
-    # specs/sglang/engine.yaml:383
-    @cached_property
-    def sequence_fill(self) -> int:
-        """The length of a padded row."""
-        return self.dllm_block_size if self.dllm else 1
 
     # specs/sglang/engine.yaml:386
     @cached_property
@@ -3266,31 +5813,6 @@ class Config:
     def catches_up_in_graphs(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle`."""
         return self.enable_decode_graph and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
-
-    # specs/sglang/engine.yaml:455
-    @cached_property
-    def draft_front(self) -> int | None:
-        """Tokens before the verified ones that layers of a draft model read once more; None
-        unless has_draft_worker.
-        """
-        if not self.has_draft_worker:
-            return None
-        return (
-            present(self.speculative_num_steps) - 1 + present(self.mamba_conv_length)
-            if present(self.enable_multi_layer_eagle)
-            and present(self.speculative_eagle_topk) == 1
-            and present(self.mamba_conv_length) >= 1
-            and present(self.speculative_num_steps) > 1
-            else 0
-        )
-
-    # specs/sglang/engine.yaml:464
-    @cached_property
-    def draft_extend_width(self) -> int | None:
-        """Tokens of each request when the draft model catches up; None unless has_draft_worker."""
-        if not self.has_draft_worker:
-            return None
-        return present(self.speculative_num_draft_tokens) + present(self.draft_front)
 
     # specs/sglang/engine.yaml:468
     @cached_property

@@ -2035,7 +2035,7 @@ class DecodeGraphTargetRunner:
                         * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:100
+                # specs/sglang/backends/flashinfer.yaml:103
                 Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
             ),
             SlotGroup(
@@ -2066,7 +2066,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.requests * config.target_width * config.mask_width,),
                     (extents.padded.requests * config.target_width * config.mask_width,),
                 ),
-                # specs/sglang/backends/sequences.yaml:31
+                # specs/sglang/backends/sequences.yaml:53
                 Slot("verify_mask", registry.verify_mask),
             ),
             SlotGroup(
@@ -2085,7 +2085,7 @@ class DecodeGraphTargetRunner:
                 ),
                 # specs/sglang/backends/dsa.yaml:18
                 Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
-                # specs/sglang/backends/flashinfer.yaml:65
+                # specs/sglang/backends/flashinfer.yaml:68
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
                 # specs/sglang/backends/triton.yaml:35
                 Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
@@ -2175,7 +2175,7 @@ class DecodeGraphTargetRunner:
                     source="bootstrap_rooms",
                     fill=-1,
                 ),
-                # specs/sglang/backends/flashinfer.yaml:45
+                # specs/sglang/backends/flashinfer.yaml:48
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
                 # specs/sglang/backends/hybrid_linear.yaml:8
                 Slot("linear_state_indices", registry.linear_state_indices),
@@ -2244,7 +2244,7 @@ class DecodeGraphTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:320
+                # specs/sglang/slots.yaml:321
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -2264,14 +2264,14 @@ class DecodeGraphTargetRunner:
                     ),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:330
+                # specs/sglang/slots.yaml:331
                 Slot(
                     "first_num_token_non_padded",
                     registry.first_num_token_non_padded,
                     fill=lambda _, extents: min(extents.rows.tokens, extents.padded.split_tokens),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:333
+                # specs/sglang/slots.yaml:334
                 Slot(
                     "second_num_token_non_padded",
                     registry.second_num_token_non_padded,
@@ -2293,15 +2293,15 @@ class DecodeGraphTargetRunner:
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
                 # specs/sglang/backends/dsa.yaml:20
                 Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
-                # specs/sglang/backends/flashinfer.yaml:40
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:46
                 Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:47
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:50
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:53
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:69
+                # specs/sglang/backends/flashinfer.yaml:72
                 Slot("flashinfer_mask_indptr", registry.flashinfer_mask_indptr),
                 # specs/sglang/backends/hybrid_linear.yaml:11
                 Slot("linear_query_start", registry.linear_query_start),
@@ -2339,9 +2339,9 @@ class DecodeGraphTargetRunner:
                     (extents.rows.requests, config.sequence_limit),
                     (extents.padded.requests, config.sequence_limit),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:59
-                Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
                 # specs/sglang/backends/flashinfer.yaml:62
+                Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
+                # specs/sglang/backends/flashinfer.yaml:65
                 Slot("flashinfer_second_kv_indices", registry.flashinfer_second_kv_indices),
                 # specs/sglang/backends/mla.yaml:30
                 Slot("mla_kv_indices", registry.mla_kv_indices),
@@ -2353,7 +2353,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.context_length),
                     (extents.padded.tokens, config.context_length),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:72
+                # specs/sglang/backends/flashinfer.yaml:75
                 Slot("flashinfer_custom_mask", registry.flashinfer_custom_mask),
             ),
             SlotGroup(
@@ -2411,12 +2411,12 @@ class DecodeGraphTargetRunner:
                     (4 * align_up(extents.rows.requests, 4) + 1,),
                     (4 * align_up(extents.padded.requests, 4) + 1,),
                 ),
-                # specs/sglang/backends/page_tables.yaml:35
+                # specs/sglang/backends/page_tables.yaml:36
                 Slot("scheduler_metadata", registry.scheduler_metadata),
             ),
             SlotGroup(
                 lambda extents: ((config.context_pages,), (config.context_pages,)),
-                # specs/sglang/backends/page_tables.yaml:38
+                # specs/sglang/backends/page_tables.yaml:39
                 Slot("strided_indices", registry.strided_indices),
             ),
             SlotGroup(
@@ -2424,7 +2424,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.table_columns),
                     (extents.padded.tokens, config.table_columns),
                 ),
-                # specs/sglang/backends/page_tables.yaml:64
+                # specs/sglang/backends/page_tables.yaml:65
                 Slot("all_token_page_table", registry.all_token_page_table),
             ),
             SlotGroup(
@@ -3076,7 +3076,7 @@ class DecodeGraphTargetRunner:
                         * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:100
+                # specs/sglang/backends/flashinfer.yaml:103
                 Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
             ),
             SlotGroup(
@@ -3108,7 +3108,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.requests * config.target_width * config.mask_width,),
                     (extents.padded.requests * config.target_width * config.mask_width,),
                 ),
-                # specs/sglang/backends/sequences.yaml:31
+                # specs/sglang/backends/sequences.yaml:53
                 Slot("verify_mask", registry.verify_mask),
             ),
             SlotGroup(
@@ -3127,9 +3127,9 @@ class DecodeGraphTargetRunner:
                 ),
                 # specs/sglang/backends/dsa.yaml:18
                 Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
-                # specs/sglang/backends/flashinfer.yaml:65
+                # specs/sglang/backends/flashinfer.yaml:68
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
-                # specs/sglang/backends/page_tables.yaml:51
+                # specs/sglang/backends/page_tables.yaml:52
                 Slot("tree_cache_seqlens", registry.tree_cache_seqlens),
                 # specs/sglang/backends/triton.yaml:35
                 Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
@@ -3219,7 +3219,7 @@ class DecodeGraphTargetRunner:
                     source="bootstrap_rooms",
                     fill=-1,
                 ),
-                # specs/sglang/backends/flashinfer.yaml:45
+                # specs/sglang/backends/flashinfer.yaml:48
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
                 # specs/sglang/backends/hybrid_linear.yaml:8
                 Slot("linear_state_indices", registry.linear_state_indices),
@@ -3310,7 +3310,7 @@ class DecodeGraphTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:320
+                # specs/sglang/slots.yaml:321
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -3330,14 +3330,14 @@ class DecodeGraphTargetRunner:
                     ),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:330
+                # specs/sglang/slots.yaml:331
                 Slot(
                     "first_num_token_non_padded",
                     registry.first_num_token_non_padded,
                     fill=lambda _, extents: min(extents.rows.tokens, extents.padded.split_tokens),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:333
+                # specs/sglang/slots.yaml:334
                 Slot(
                     "second_num_token_non_padded",
                     registry.second_num_token_non_padded,
@@ -3359,15 +3359,15 @@ class DecodeGraphTargetRunner:
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
                 # specs/sglang/backends/dsa.yaml:20
                 Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
-                # specs/sglang/backends/flashinfer.yaml:40
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:46
                 Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:47
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:50
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:53
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:69
+                # specs/sglang/backends/flashinfer.yaml:72
                 Slot("flashinfer_mask_indptr", registry.flashinfer_mask_indptr),
                 # specs/sglang/backends/hybrid_linear.yaml:11
                 Slot("linear_query_start", registry.linear_query_start),
@@ -3405,9 +3405,9 @@ class DecodeGraphTargetRunner:
                     (extents.rows.requests, config.sequence_limit),
                     (extents.padded.requests, config.sequence_limit),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:59
-                Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
                 # specs/sglang/backends/flashinfer.yaml:62
+                Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
+                # specs/sglang/backends/flashinfer.yaml:65
                 Slot("flashinfer_second_kv_indices", registry.flashinfer_second_kv_indices),
                 # specs/sglang/backends/mla.yaml:30
                 Slot("mla_kv_indices", registry.mla_kv_indices),
@@ -3419,7 +3419,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.context_length),
                     (extents.padded.tokens, config.context_length),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:72
+                # specs/sglang/backends/flashinfer.yaml:75
                 Slot("flashinfer_custom_mask", registry.flashinfer_custom_mask),
             ),
             SlotGroup(
@@ -3489,12 +3489,12 @@ class DecodeGraphTargetRunner:
                     (4 * align_up(extents.rows.requests, 4) + 1,),
                     (4 * align_up(extents.padded.requests, 4) + 1,),
                 ),
-                # specs/sglang/backends/page_tables.yaml:35
+                # specs/sglang/backends/page_tables.yaml:36
                 Slot("scheduler_metadata", registry.scheduler_metadata),
             ),
             SlotGroup(
                 lambda extents: ((config.context_pages,), (config.context_pages,)),
-                # specs/sglang/backends/page_tables.yaml:38
+                # specs/sglang/backends/page_tables.yaml:39
                 Slot("strided_indices", registry.strided_indices),
             ),
             SlotGroup(
@@ -3502,7 +3502,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.target_width),
                     (extents.padded.tokens, config.target_width),
                 ),
-                # specs/sglang/backends/page_tables.yaml:48
+                # specs/sglang/backends/page_tables.yaml:49
                 Slot("tree_page_table", registry.tree_page_table),
             ),
             SlotGroup(
@@ -3510,7 +3510,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.context_length + config.target_width),
                     (extents.padded.tokens, config.context_length + config.target_width),
                 ),
-                # specs/sglang/backends/page_tables.yaml:54
+                # specs/sglang/backends/page_tables.yaml:55
                 Slot("tree_window_page_table", registry.tree_window_page_table),
             ),
             SlotGroup(
@@ -3518,7 +3518,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.table_columns),
                     (extents.padded.tokens, config.table_columns),
                 ),
-                # specs/sglang/backends/page_tables.yaml:64
+                # specs/sglang/backends/page_tables.yaml:65
                 Slot("all_token_page_table", registry.all_token_page_table),
             ),
             SlotGroup(
@@ -4154,7 +4154,7 @@ class DecodeGraphTargetRunner:
                         * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:100
+                # specs/sglang/backends/flashinfer.yaml:103
                 Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
             ),
             SlotGroup(
@@ -4196,7 +4196,7 @@ class DecodeGraphTargetRunner:
                 ),
                 # specs/sglang/backends/dsa.yaml:18
                 Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
-                # specs/sglang/backends/flashinfer.yaml:65
+                # specs/sglang/backends/flashinfer.yaml:68
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
                 # specs/sglang/backends/triton.yaml:35
                 Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
@@ -4286,7 +4286,7 @@ class DecodeGraphTargetRunner:
                     source="bootstrap_rooms",
                     fill=-1,
                 ),
-                # specs/sglang/backends/flashinfer.yaml:45
+                # specs/sglang/backends/flashinfer.yaml:48
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
                 # specs/sglang/backends/hybrid_linear.yaml:8
                 Slot("linear_state_indices", registry.linear_state_indices),
@@ -4355,7 +4355,7 @@ class DecodeGraphTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:320
+                # specs/sglang/slots.yaml:321
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -4375,14 +4375,14 @@ class DecodeGraphTargetRunner:
                     ),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:330
+                # specs/sglang/slots.yaml:331
                 Slot(
                     "first_num_token_non_padded",
                     registry.first_num_token_non_padded,
                     fill=lambda _, extents: min(extents.rows.tokens, extents.padded.split_tokens),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:333
+                # specs/sglang/slots.yaml:334
                 Slot(
                     "second_num_token_non_padded",
                     registry.second_num_token_non_padded,
@@ -4404,15 +4404,15 @@ class DecodeGraphTargetRunner:
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
                 # specs/sglang/backends/dsa.yaml:20
                 Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
-                # specs/sglang/backends/flashinfer.yaml:40
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:46
                 Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:47
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:50
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:53
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:69
+                # specs/sglang/backends/flashinfer.yaml:72
                 Slot("flashinfer_mask_indptr", registry.flashinfer_mask_indptr),
                 # specs/sglang/backends/hybrid_linear.yaml:11
                 Slot("linear_query_start", registry.linear_query_start),
@@ -4450,9 +4450,9 @@ class DecodeGraphTargetRunner:
                     (extents.rows.requests, config.sequence_limit),
                     (extents.padded.requests, config.sequence_limit),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:59
-                Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
                 # specs/sglang/backends/flashinfer.yaml:62
+                Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
+                # specs/sglang/backends/flashinfer.yaml:65
                 Slot("flashinfer_second_kv_indices", registry.flashinfer_second_kv_indices),
                 # specs/sglang/backends/mla.yaml:30
                 Slot("mla_kv_indices", registry.mla_kv_indices),
@@ -4464,7 +4464,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.context_length),
                     (extents.padded.tokens, config.context_length),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:72
+                # specs/sglang/backends/flashinfer.yaml:75
                 Slot("flashinfer_custom_mask", registry.flashinfer_custom_mask),
             ),
             SlotGroup(
@@ -4522,12 +4522,12 @@ class DecodeGraphTargetRunner:
                     (4 * align_up(extents.rows.requests, 4) + 1,),
                     (4 * align_up(extents.padded.requests, 4) + 1,),
                 ),
-                # specs/sglang/backends/page_tables.yaml:35
+                # specs/sglang/backends/page_tables.yaml:36
                 Slot("scheduler_metadata", registry.scheduler_metadata),
             ),
             SlotGroup(
                 lambda extents: ((config.context_pages,), (config.context_pages,)),
-                # specs/sglang/backends/page_tables.yaml:38
+                # specs/sglang/backends/page_tables.yaml:39
                 Slot("strided_indices", registry.strided_indices),
             ),
             SlotGroup(
@@ -4535,7 +4535,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.table_columns),
                     (extents.padded.tokens, config.table_columns),
                 ),
-                # specs/sglang/backends/page_tables.yaml:64
+                # specs/sglang/backends/page_tables.yaml:65
                 Slot("all_token_page_table", registry.all_token_page_table),
             ),
             SlotGroup(
@@ -5167,7 +5167,7 @@ class DecodeGraphTargetRunner:
                         * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:100
+                # specs/sglang/backends/flashinfer.yaml:103
                 Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
             ),
             SlotGroup(
@@ -5210,7 +5210,7 @@ class DecodeGraphTargetRunner:
                 ),
                 # specs/sglang/backends/dsa.yaml:18
                 Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
-                # specs/sglang/backends/flashinfer.yaml:65
+                # specs/sglang/backends/flashinfer.yaml:68
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
                 # specs/sglang/backends/triton.yaml:35
                 Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
@@ -5300,7 +5300,7 @@ class DecodeGraphTargetRunner:
                     source="bootstrap_rooms",
                     fill=-1,
                 ),
-                # specs/sglang/backends/flashinfer.yaml:45
+                # specs/sglang/backends/flashinfer.yaml:48
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
                 # specs/sglang/backends/hybrid_linear.yaml:8
                 Slot("linear_state_indices", registry.linear_state_indices),
@@ -5369,7 +5369,7 @@ class DecodeGraphTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:320
+                # specs/sglang/slots.yaml:321
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -5389,14 +5389,14 @@ class DecodeGraphTargetRunner:
                     ),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:330
+                # specs/sglang/slots.yaml:331
                 Slot(
                     "first_num_token_non_padded",
                     registry.first_num_token_non_padded,
                     fill=lambda _, extents: min(extents.rows.tokens, extents.padded.split_tokens),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:333
+                # specs/sglang/slots.yaml:334
                 Slot(
                     "second_num_token_non_padded",
                     registry.second_num_token_non_padded,
@@ -5418,15 +5418,15 @@ class DecodeGraphTargetRunner:
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
                 # specs/sglang/backends/dsa.yaml:20
                 Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
-                # specs/sglang/backends/flashinfer.yaml:40
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:46
                 Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:47
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:50
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:53
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:69
+                # specs/sglang/backends/flashinfer.yaml:72
                 Slot("flashinfer_mask_indptr", registry.flashinfer_mask_indptr),
                 # specs/sglang/backends/hybrid_linear.yaml:11
                 Slot("linear_query_start", registry.linear_query_start),
@@ -5464,9 +5464,9 @@ class DecodeGraphTargetRunner:
                     (extents.rows.requests, config.sequence_limit),
                     (extents.padded.requests, config.sequence_limit),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:59
-                Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
                 # specs/sglang/backends/flashinfer.yaml:62
+                Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
+                # specs/sglang/backends/flashinfer.yaml:65
                 Slot("flashinfer_second_kv_indices", registry.flashinfer_second_kv_indices),
                 # specs/sglang/backends/mla.yaml:30
                 Slot("mla_kv_indices", registry.mla_kv_indices),
@@ -5478,7 +5478,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.context_length),
                     (extents.padded.tokens, config.context_length),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:72
+                # specs/sglang/backends/flashinfer.yaml:75
                 Slot("flashinfer_custom_mask", registry.flashinfer_custom_mask),
             ),
             SlotGroup(
@@ -5536,12 +5536,12 @@ class DecodeGraphTargetRunner:
                     (4 * align_up(extents.rows.requests, 4) + 1,),
                     (4 * align_up(extents.padded.requests, 4) + 1,),
                 ),
-                # specs/sglang/backends/page_tables.yaml:35
+                # specs/sglang/backends/page_tables.yaml:36
                 Slot("scheduler_metadata", registry.scheduler_metadata),
             ),
             SlotGroup(
                 lambda extents: ((config.context_pages,), (config.context_pages,)),
-                # specs/sglang/backends/page_tables.yaml:38
+                # specs/sglang/backends/page_tables.yaml:39
                 Slot("strided_indices", registry.strided_indices),
             ),
             SlotGroup(
@@ -5549,7 +5549,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.table_columns),
                     (extents.padded.tokens, config.table_columns),
                 ),
-                # specs/sglang/backends/page_tables.yaml:64
+                # specs/sglang/backends/page_tables.yaml:65
                 Slot("all_token_page_table", registry.all_token_page_table),
             ),
             SlotGroup(
@@ -6185,7 +6185,7 @@ class DecodeGraphTargetRunner:
                         * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:100
+                # specs/sglang/backends/flashinfer.yaml:103
                 Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
             ),
             SlotGroup(
@@ -6213,7 +6213,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.requests * config.target_width * config.mask_width,),
                     (extents.padded.requests * config.target_width * config.mask_width,),
                 ),
-                # specs/sglang/backends/sequences.yaml:31
+                # specs/sglang/backends/sequences.yaml:53
                 Slot("verify_mask", registry.verify_mask),
             ),
             SlotGroup(
@@ -6226,9 +6226,9 @@ class DecodeGraphTargetRunner:
                 Slot("out_cache_loc", registry.out_cache_loc, source="out_cache_loc", fill=0),
                 # specs/sglang/backends/dsa.yaml:18
                 Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
-                # specs/sglang/backends/flashinfer.yaml:65
+                # specs/sglang/backends/flashinfer.yaml:68
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
-                # specs/sglang/backends/page_tables.yaml:51
+                # specs/sglang/backends/page_tables.yaml:52
                 Slot("tree_cache_seqlens", registry.tree_cache_seqlens),
                 # specs/sglang/backends/triton.yaml:35
                 Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
@@ -6306,7 +6306,7 @@ class DecodeGraphTargetRunner:
                     source="bootstrap_rooms",
                     fill=-1,
                 ),
-                # specs/sglang/backends/flashinfer.yaml:45
+                # specs/sglang/backends/flashinfer.yaml:48
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
                 # specs/sglang/backends/hybrid_linear.yaml:8
                 Slot("linear_state_indices", registry.linear_state_indices),
@@ -6377,7 +6377,7 @@ class DecodeGraphTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:320
+                # specs/sglang/slots.yaml:321
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -6397,14 +6397,14 @@ class DecodeGraphTargetRunner:
                     ),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:330
+                # specs/sglang/slots.yaml:331
                 Slot(
                     "first_num_token_non_padded",
                     registry.first_num_token_non_padded,
                     fill=lambda _, extents: min(extents.rows.tokens, extents.padded.split_tokens),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:333
+                # specs/sglang/slots.yaml:334
                 Slot(
                     "second_num_token_non_padded",
                     registry.second_num_token_non_padded,
@@ -6426,15 +6426,15 @@ class DecodeGraphTargetRunner:
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
                 # specs/sglang/backends/dsa.yaml:20
                 Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
-                # specs/sglang/backends/flashinfer.yaml:40
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:46
                 Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:47
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:50
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:53
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:69
+                # specs/sglang/backends/flashinfer.yaml:72
                 Slot("flashinfer_mask_indptr", registry.flashinfer_mask_indptr),
                 # specs/sglang/backends/hybrid_linear.yaml:11
                 Slot("linear_query_start", registry.linear_query_start),
@@ -6472,9 +6472,9 @@ class DecodeGraphTargetRunner:
                     (extents.rows.requests, config.sequence_limit),
                     (extents.padded.requests, config.sequence_limit),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:59
-                Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
                 # specs/sglang/backends/flashinfer.yaml:62
+                Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
+                # specs/sglang/backends/flashinfer.yaml:65
                 Slot("flashinfer_second_kv_indices", registry.flashinfer_second_kv_indices),
                 # specs/sglang/backends/mla.yaml:30
                 Slot("mla_kv_indices", registry.mla_kv_indices),
@@ -6486,7 +6486,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.context_length),
                     (extents.padded.tokens, config.context_length),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:72
+                # specs/sglang/backends/flashinfer.yaml:75
                 Slot("flashinfer_custom_mask", registry.flashinfer_custom_mask),
             ),
             SlotGroup(
@@ -6556,12 +6556,12 @@ class DecodeGraphTargetRunner:
                     (4 * align_up(extents.rows.requests, 4) + 1,),
                     (4 * align_up(extents.padded.requests, 4) + 1,),
                 ),
-                # specs/sglang/backends/page_tables.yaml:35
+                # specs/sglang/backends/page_tables.yaml:36
                 Slot("scheduler_metadata", registry.scheduler_metadata),
             ),
             SlotGroup(
                 lambda extents: ((config.context_pages,), (config.context_pages,)),
-                # specs/sglang/backends/page_tables.yaml:38
+                # specs/sglang/backends/page_tables.yaml:39
                 Slot("strided_indices", registry.strided_indices),
             ),
             SlotGroup(
@@ -6569,7 +6569,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.target_width),
                     (extents.padded.tokens, config.target_width),
                 ),
-                # specs/sglang/backends/page_tables.yaml:48
+                # specs/sglang/backends/page_tables.yaml:49
                 Slot("tree_page_table", registry.tree_page_table),
             ),
             SlotGroup(
@@ -6577,7 +6577,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.context_length + config.target_width),
                     (extents.padded.tokens, config.context_length + config.target_width),
                 ),
-                # specs/sglang/backends/page_tables.yaml:54
+                # specs/sglang/backends/page_tables.yaml:55
                 Slot("tree_window_page_table", registry.tree_window_page_table),
             ),
             SlotGroup(
@@ -6585,7 +6585,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.table_columns),
                     (extents.padded.tokens, config.table_columns),
                 ),
-                # specs/sglang/backends/page_tables.yaml:64
+                # specs/sglang/backends/page_tables.yaml:65
                 Slot("all_token_page_table", registry.all_token_page_table),
             ),
             SlotGroup(
@@ -7221,7 +7221,7 @@ class DecodeGraphTargetRunner:
                         * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:100
+                # specs/sglang/backends/flashinfer.yaml:103
                 Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
             ),
             SlotGroup(
@@ -7252,7 +7252,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.requests * config.target_width * config.mask_width,),
                     (extents.padded.requests * config.target_width * config.mask_width,),
                 ),
-                # specs/sglang/backends/sequences.yaml:31
+                # specs/sglang/backends/sequences.yaml:53
                 Slot("verify_mask", registry.verify_mask),
             ),
             SlotGroup(
@@ -7271,9 +7271,9 @@ class DecodeGraphTargetRunner:
                 ),
                 # specs/sglang/backends/dsa.yaml:18
                 Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
-                # specs/sglang/backends/flashinfer.yaml:65
+                # specs/sglang/backends/flashinfer.yaml:68
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
-                # specs/sglang/backends/page_tables.yaml:51
+                # specs/sglang/backends/page_tables.yaml:52
                 Slot("tree_cache_seqlens", registry.tree_cache_seqlens),
                 # specs/sglang/backends/triton.yaml:35
                 Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
@@ -7363,7 +7363,7 @@ class DecodeGraphTargetRunner:
                     source="bootstrap_rooms",
                     fill=-1,
                 ),
-                # specs/sglang/backends/flashinfer.yaml:45
+                # specs/sglang/backends/flashinfer.yaml:48
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
                 # specs/sglang/backends/hybrid_linear.yaml:8
                 Slot("linear_state_indices", registry.linear_state_indices),
@@ -7440,7 +7440,7 @@ class DecodeGraphTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:320
+                # specs/sglang/slots.yaml:321
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -7460,14 +7460,14 @@ class DecodeGraphTargetRunner:
                     ),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:330
+                # specs/sglang/slots.yaml:331
                 Slot(
                     "first_num_token_non_padded",
                     registry.first_num_token_non_padded,
                     fill=lambda _, extents: min(extents.rows.tokens, extents.padded.split_tokens),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:333
+                # specs/sglang/slots.yaml:334
                 Slot(
                     "second_num_token_non_padded",
                     registry.second_num_token_non_padded,
@@ -7489,15 +7489,15 @@ class DecodeGraphTargetRunner:
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
                 # specs/sglang/backends/dsa.yaml:20
                 Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
-                # specs/sglang/backends/flashinfer.yaml:40
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:46
                 Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:47
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:50
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:53
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:69
+                # specs/sglang/backends/flashinfer.yaml:72
                 Slot("flashinfer_mask_indptr", registry.flashinfer_mask_indptr),
                 # specs/sglang/backends/hybrid_linear.yaml:11
                 Slot("linear_query_start", registry.linear_query_start),
@@ -7535,9 +7535,9 @@ class DecodeGraphTargetRunner:
                     (extents.rows.requests, config.sequence_limit),
                     (extents.padded.requests, config.sequence_limit),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:59
-                Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
                 # specs/sglang/backends/flashinfer.yaml:62
+                Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
+                # specs/sglang/backends/flashinfer.yaml:65
                 Slot("flashinfer_second_kv_indices", registry.flashinfer_second_kv_indices),
                 # specs/sglang/backends/mla.yaml:30
                 Slot("mla_kv_indices", registry.mla_kv_indices),
@@ -7549,7 +7549,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.context_length),
                     (extents.padded.tokens, config.context_length),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:72
+                # specs/sglang/backends/flashinfer.yaml:75
                 Slot("flashinfer_custom_mask", registry.flashinfer_custom_mask),
             ),
             SlotGroup(
@@ -7619,12 +7619,12 @@ class DecodeGraphTargetRunner:
                     (4 * align_up(extents.rows.requests, 4) + 1,),
                     (4 * align_up(extents.padded.requests, 4) + 1,),
                 ),
-                # specs/sglang/backends/page_tables.yaml:35
+                # specs/sglang/backends/page_tables.yaml:36
                 Slot("scheduler_metadata", registry.scheduler_metadata),
             ),
             SlotGroup(
                 lambda extents: ((config.context_pages,), (config.context_pages,)),
-                # specs/sglang/backends/page_tables.yaml:38
+                # specs/sglang/backends/page_tables.yaml:39
                 Slot("strided_indices", registry.strided_indices),
             ),
             SlotGroup(
@@ -7632,7 +7632,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.target_width),
                     (extents.padded.tokens, config.target_width),
                 ),
-                # specs/sglang/backends/page_tables.yaml:48
+                # specs/sglang/backends/page_tables.yaml:49
                 Slot("tree_page_table", registry.tree_page_table),
             ),
             SlotGroup(
@@ -7640,7 +7640,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.context_length + config.target_width),
                     (extents.padded.tokens, config.context_length + config.target_width),
                 ),
-                # specs/sglang/backends/page_tables.yaml:54
+                # specs/sglang/backends/page_tables.yaml:55
                 Slot("tree_window_page_table", registry.tree_window_page_table),
             ),
             SlotGroup(
@@ -7648,7 +7648,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, config.table_columns),
                     (extents.padded.tokens, config.table_columns),
                 ),
-                # specs/sglang/backends/page_tables.yaml:64
+                # specs/sglang/backends/page_tables.yaml:65
                 Slot("all_token_page_table", registry.all_token_page_table),
             ),
             SlotGroup(

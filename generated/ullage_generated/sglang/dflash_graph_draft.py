@@ -737,7 +737,7 @@ class DflashGraphDraftRunner:
                         * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:100
+                # specs/sglang/backends/flashinfer.yaml:103
                 Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
             ),
             SlotGroup(
@@ -762,7 +762,7 @@ class DflashGraphDraftRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/backends/flashinfer.yaml:65
+                # specs/sglang/backends/flashinfer.yaml:68
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
                 # specs/sglang/backends/triton.yaml:35
                 Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
@@ -807,7 +807,7 @@ class DflashGraphDraftRunner:
                     source="bootstrap_rooms",
                     fill=-1,
                 ),
-                # specs/sglang/backends/flashinfer.yaml:45
+                # specs/sglang/backends/flashinfer.yaml:48
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
                 # specs/sglang/backends/mla.yaml:33
                 Slot("mla_kv_lens", registry.mla_kv_lens),
@@ -892,7 +892,7 @@ class DflashGraphDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:320
+                # specs/sglang/slots.yaml:321
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -915,15 +915,15 @@ class DflashGraphDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
-                # specs/sglang/backends/flashinfer.yaml:40
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:46
                 Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:47
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:50
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:53
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:69
+                # specs/sglang/backends/flashinfer.yaml:72
                 Slot("flashinfer_mask_indptr", registry.flashinfer_mask_indptr),
                 # specs/sglang/backends/mla.yaml:19
                 Slot("mla_kv_indptr", registry.mla_kv_indptr),
@@ -951,9 +951,9 @@ class DflashGraphDraftRunner:
                     (extents.rows.requests, config.sequence_limit),
                     (extents.padded.requests, config.sequence_limit),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:59
-                Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
                 # specs/sglang/backends/flashinfer.yaml:62
+                Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
+                # specs/sglang/backends/flashinfer.yaml:65
                 Slot("flashinfer_second_kv_indices", registry.flashinfer_second_kv_indices),
                 # specs/sglang/backends/mla.yaml:30
                 Slot("mla_kv_indices", registry.mla_kv_indices),
@@ -965,7 +965,7 @@ class DflashGraphDraftRunner:
                     (extents.rows.tokens, config.context_length),
                     (extents.padded.tokens, config.context_length),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:72
+                # specs/sglang/backends/flashinfer.yaml:75
                 Slot("flashinfer_custom_mask", registry.flashinfer_custom_mask),
             ),
             SlotGroup(
@@ -1023,12 +1023,12 @@ class DflashGraphDraftRunner:
                     (4 * align_up(extents.rows.requests, 4) + 1,),
                     (4 * align_up(extents.padded.requests, 4) + 1,),
                 ),
-                # specs/sglang/backends/page_tables.yaml:35
+                # specs/sglang/backends/page_tables.yaml:36
                 Slot("scheduler_metadata", registry.scheduler_metadata),
             ),
             SlotGroup(
                 lambda extents: ((config.context_pages,), (config.context_pages,)),
-                # specs/sglang/backends/page_tables.yaml:38
+                # specs/sglang/backends/page_tables.yaml:39
                 Slot("strided_indices", registry.strided_indices),
             ),
             SlotGroup(
@@ -1435,7 +1435,7 @@ class DflashGraphDraftRunner:
                         * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:100
+                # specs/sglang/backends/flashinfer.yaml:103
                 Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
             ),
             SlotGroup(
@@ -1460,7 +1460,7 @@ class DflashGraphDraftRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/backends/flashinfer.yaml:65
+                # specs/sglang/backends/flashinfer.yaml:68
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
                 # specs/sglang/backends/triton.yaml:35
                 Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
@@ -1505,7 +1505,7 @@ class DflashGraphDraftRunner:
                     source="bootstrap_rooms",
                     fill=-1,
                 ),
-                # specs/sglang/backends/flashinfer.yaml:45
+                # specs/sglang/backends/flashinfer.yaml:48
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
                 # specs/sglang/backends/mla.yaml:33
                 Slot("mla_kv_lens", registry.mla_kv_lens),
@@ -1576,7 +1576,7 @@ class DflashGraphDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:320
+                # specs/sglang/slots.yaml:321
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -1599,15 +1599,15 @@ class DflashGraphDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
-                # specs/sglang/backends/flashinfer.yaml:40
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:46
                 Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:47
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:50
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:53
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:69
+                # specs/sglang/backends/flashinfer.yaml:72
                 Slot("flashinfer_mask_indptr", registry.flashinfer_mask_indptr),
                 # specs/sglang/backends/mla.yaml:19
                 Slot("mla_kv_indptr", registry.mla_kv_indptr),
@@ -1635,9 +1635,9 @@ class DflashGraphDraftRunner:
                     (extents.rows.requests, config.sequence_limit),
                     (extents.padded.requests, config.sequence_limit),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:59
-                Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
                 # specs/sglang/backends/flashinfer.yaml:62
+                Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
+                # specs/sglang/backends/flashinfer.yaml:65
                 Slot("flashinfer_second_kv_indices", registry.flashinfer_second_kv_indices),
                 # specs/sglang/backends/mla.yaml:30
                 Slot("mla_kv_indices", registry.mla_kv_indices),
@@ -1649,7 +1649,7 @@ class DflashGraphDraftRunner:
                     (extents.rows.tokens, config.context_length),
                     (extents.padded.tokens, config.context_length),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:72
+                # specs/sglang/backends/flashinfer.yaml:75
                 Slot("flashinfer_custom_mask", registry.flashinfer_custom_mask),
             ),
             SlotGroup(
@@ -1707,12 +1707,12 @@ class DflashGraphDraftRunner:
                     (4 * align_up(extents.rows.requests, 4) + 1,),
                     (4 * align_up(extents.padded.requests, 4) + 1,),
                 ),
-                # specs/sglang/backends/page_tables.yaml:35
+                # specs/sglang/backends/page_tables.yaml:36
                 Slot("scheduler_metadata", registry.scheduler_metadata),
             ),
             SlotGroup(
                 lambda extents: ((config.context_pages,), (config.context_pages,)),
-                # specs/sglang/backends/page_tables.yaml:38
+                # specs/sglang/backends/page_tables.yaml:39
                 Slot("strided_indices", registry.strided_indices),
             ),
             SlotGroup(

@@ -952,7 +952,7 @@ class DraftExtendGraphDraftRunner:
                         * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:100
+                # specs/sglang/backends/flashinfer.yaml:103
                 Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
             ),
             SlotGroup(
@@ -979,7 +979,7 @@ class DraftExtendGraphDraftRunner:
                 ),
                 # specs/sglang/backends/dsa.yaml:18
                 Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
-                # specs/sglang/backends/flashinfer.yaml:65
+                # specs/sglang/backends/flashinfer.yaml:68
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
                 # specs/sglang/backends/triton.yaml:35
                 Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
@@ -1052,7 +1052,7 @@ class DraftExtendGraphDraftRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/backends/flashinfer.yaml:45
+                # specs/sglang/backends/flashinfer.yaml:48
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
                 # specs/sglang/backends/mla.yaml:33
                 Slot("mla_kv_lens", registry.mla_kv_lens),
@@ -1122,15 +1122,15 @@ class DraftExtendGraphDraftRunner:
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
                 # specs/sglang/backends/dsa.yaml:20
                 Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
-                # specs/sglang/backends/flashinfer.yaml:40
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:46
                 Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:47
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:50
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:53
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:69
+                # specs/sglang/backends/flashinfer.yaml:72
                 Slot("flashinfer_mask_indptr", registry.flashinfer_mask_indptr),
                 # specs/sglang/backends/mla.yaml:19
                 Slot("mla_kv_indptr", registry.mla_kv_indptr),
@@ -1166,9 +1166,9 @@ class DraftExtendGraphDraftRunner:
                     (extents.rows.requests, config.sequence_limit),
                     (extents.padded.requests, config.sequence_limit),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:59
-                Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
                 # specs/sglang/backends/flashinfer.yaml:62
+                Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
+                # specs/sglang/backends/flashinfer.yaml:65
                 Slot("flashinfer_second_kv_indices", registry.flashinfer_second_kv_indices),
                 # specs/sglang/backends/mla.yaml:30
                 Slot("mla_kv_indices", registry.mla_kv_indices),
@@ -1180,7 +1180,7 @@ class DraftExtendGraphDraftRunner:
                     (extents.rows.tokens, config.context_length),
                     (extents.padded.tokens, config.context_length),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:72
+                # specs/sglang/backends/flashinfer.yaml:75
                 Slot("flashinfer_custom_mask", registry.flashinfer_custom_mask),
             ),
             SlotGroup(
@@ -1238,12 +1238,12 @@ class DraftExtendGraphDraftRunner:
                     (4 * align_up(extents.rows.requests, 4) + 1,),
                     (4 * align_up(extents.padded.requests, 4) + 1,),
                 ),
-                # specs/sglang/backends/page_tables.yaml:35
+                # specs/sglang/backends/page_tables.yaml:36
                 Slot("scheduler_metadata", registry.scheduler_metadata),
             ),
             SlotGroup(
                 lambda extents: ((config.context_pages,), (config.context_pages,)),
-                # specs/sglang/backends/page_tables.yaml:38
+                # specs/sglang/backends/page_tables.yaml:39
                 Slot("strided_indices", registry.strided_indices),
             ),
             SlotGroup(
@@ -1734,7 +1734,7 @@ class DraftExtendGraphDraftRunner:
                         * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:100
+                # specs/sglang/backends/flashinfer.yaml:103
                 Slot("flashinfer_graph_workspace", registry.flashinfer_graph_workspace),
             ),
             SlotGroup(
@@ -1755,7 +1755,7 @@ class DraftExtendGraphDraftRunner:
                 Slot("out_cache_loc", registry.out_cache_loc, source="out_cache_loc", fill=0),
                 # specs/sglang/backends/dsa.yaml:18
                 Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
-                # specs/sglang/backends/flashinfer.yaml:65
+                # specs/sglang/backends/flashinfer.yaml:68
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
                 # specs/sglang/backends/triton.yaml:35
                 Slot("triton_window_cache_loc", registry.triton_window_cache_loc),
@@ -1820,7 +1820,7 @@ class DraftExtendGraphDraftRunner:
                     source="mamba_track_indices",
                     fill=0,
                 ),
-                # specs/sglang/backends/flashinfer.yaml:45
+                # specs/sglang/backends/flashinfer.yaml:48
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
                 # specs/sglang/backends/mla.yaml:33
                 Slot("mla_kv_lens", registry.mla_kv_lens),
@@ -1885,15 +1885,15 @@ class DraftExtendGraphDraftRunner:
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
                 # specs/sglang/backends/dsa.yaml:20
                 Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
-                # specs/sglang/backends/flashinfer.yaml:40
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:46
                 Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:47
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:50
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:53
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:69
+                # specs/sglang/backends/flashinfer.yaml:72
                 Slot("flashinfer_mask_indptr", registry.flashinfer_mask_indptr),
                 # specs/sglang/backends/mla.yaml:19
                 Slot("mla_kv_indptr", registry.mla_kv_indptr),
@@ -1929,9 +1929,9 @@ class DraftExtendGraphDraftRunner:
                     (extents.rows.requests, config.sequence_limit),
                     (extents.padded.requests, config.sequence_limit),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:59
-                Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
                 # specs/sglang/backends/flashinfer.yaml:62
+                Slot("flashinfer_kv_indices", registry.flashinfer_kv_indices),
+                # specs/sglang/backends/flashinfer.yaml:65
                 Slot("flashinfer_second_kv_indices", registry.flashinfer_second_kv_indices),
                 # specs/sglang/backends/mla.yaml:30
                 Slot("mla_kv_indices", registry.mla_kv_indices),
@@ -1943,7 +1943,7 @@ class DraftExtendGraphDraftRunner:
                     (extents.rows.tokens, config.context_length),
                     (extents.padded.tokens, config.context_length),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:72
+                # specs/sglang/backends/flashinfer.yaml:75
                 Slot("flashinfer_custom_mask", registry.flashinfer_custom_mask),
             ),
             SlotGroup(
@@ -2001,12 +2001,12 @@ class DraftExtendGraphDraftRunner:
                     (4 * align_up(extents.rows.requests, 4) + 1,),
                     (4 * align_up(extents.padded.requests, 4) + 1,),
                 ),
-                # specs/sglang/backends/page_tables.yaml:35
+                # specs/sglang/backends/page_tables.yaml:36
                 Slot("scheduler_metadata", registry.scheduler_metadata),
             ),
             SlotGroup(
                 lambda extents: ((config.context_pages,), (config.context_pages,)),
-                # specs/sglang/backends/page_tables.yaml:38
+                # specs/sglang/backends/page_tables.yaml:39
                 Slot("strided_indices", registry.strided_indices),
             ),
             SlotGroup(

@@ -953,7 +953,7 @@ class DraftGraphDraftRunner:
                         * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:111
+                # specs/sglang/backends/flashinfer.yaml:114
                 Slot("flashinfer_draft_workspace", registry.flashinfer_draft_workspace),
             ),
             SlotGroup(
@@ -970,7 +970,7 @@ class DraftGraphDraftRunner:
                 Slot("input_ids", registry.input_ids, source="input_ids", fill=0, optional=True),
                 # specs/sglang/slots.yaml:6
                 Slot("positions", registry.positions, source="positions", fill=0),
-                # specs/sglang/backends/flashinfer.yaml:84
+                # specs/sglang/backends/flashinfer.yaml:87
                 Slot("flashinfer_draft_last_page_len", registry.flashinfer_draft_last_page_len),
                 # specs/sglang/backends/triton.yaml:39
                 Slot("triton_num_kv_splits", registry.triton_num_kv_splits),
@@ -1124,7 +1124,7 @@ class DraftGraphDraftRunner:
                         extents.padded.requests * present(config.speculative_eagle_topk) + 1,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:81
+                # specs/sglang/backends/flashinfer.yaml:84
                 Slot("flashinfer_draft_kv_indptr", registry.flashinfer_draft_kv_indptr),
                 # specs/sglang/backends/mla.yaml:64
                 Slot("mla_draft_kv_indptr", registry.mla_draft_kv_indptr),
@@ -1144,7 +1144,7 @@ class DraftGraphDraftRunner:
                         config.request_table_width,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:86
+                # specs/sglang/backends/flashinfer.yaml:89
                 Slot("flashinfer_draft_kv_indices", registry.flashinfer_draft_kv_indices),
                 # specs/sglang/backends/mla.yaml:67
                 Slot("mla_draft_kv_indices", registry.mla_draft_kv_indices),
@@ -1169,7 +1169,7 @@ class DraftGraphDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((config.context_pages,), (config.context_pages,)),
-                # specs/sglang/backends/page_tables.yaml:38
+                # specs/sglang/backends/page_tables.yaml:39
                 Slot("strided_indices", registry.strided_indices),
             ),
             SlotGroup(
@@ -1185,9 +1185,9 @@ class DraftGraphDraftRunner:
                         config.table_columns,
                     ),
                 ),
-                # specs/sglang/backends/page_tables.yaml:73
+                # specs/sglang/backends/page_tables.yaml:74
                 Slot("draft_page_table", registry.draft_page_table),
-                # specs/sglang/backends/page_tables.yaml:76
+                # specs/sglang/backends/page_tables.yaml:77
                 Slot("draft_window_page_table", registry.draft_window_page_table),
             ),
             SlotGroup(
@@ -1195,7 +1195,7 @@ class DraftGraphDraftRunner:
                     (extents.rows.tokens, present(config.branch_columns)),
                     (extents.padded.tokens, present(config.branch_columns)),
                 ),
-                # specs/sglang/backends/page_tables.yaml:79
+                # specs/sglang/backends/page_tables.yaml:80
                 Slot("draft_branch_page_table", registry.draft_branch_page_table),
             ),
             SlotGroup(
@@ -1203,7 +1203,7 @@ class DraftGraphDraftRunner:
                     (present(config.speculative_num_steps) - 1, extents.rows.requests),
                     (present(config.speculative_num_steps) - 1, extents.padded.requests),
                 ),
-                # specs/sglang/backends/page_tables.yaml:82
+                # specs/sglang/backends/page_tables.yaml:83
                 Slot("draft_cache_seqlens", registry.draft_cache_seqlens),
             ),
             SlotGroup(
@@ -1211,9 +1211,9 @@ class DraftGraphDraftRunner:
                     (present(config.speculative_num_steps) - 1, extents.rows.requests + 1),
                     (present(config.speculative_num_steps) - 1, extents.padded.requests + 1),
                 ),
-                # specs/sglang/backends/page_tables.yaml:85
+                # specs/sglang/backends/page_tables.yaml:86
                 Slot("draft_cu_seqlens_q", registry.draft_cu_seqlens_q),
-                # specs/sglang/backends/page_tables.yaml:88
+                # specs/sglang/backends/page_tables.yaml:89
                 Slot("draft_cu_seqlens_k", registry.draft_cu_seqlens_k),
             ),
             SlotGroup(
@@ -1227,7 +1227,7 @@ class DraftGraphDraftRunner:
                         4 * align_up(extents.padded.requests, 4) + 1,
                     ),
                 ),
-                # specs/sglang/backends/page_tables.yaml:91
+                # specs/sglang/backends/page_tables.yaml:92
                 Slot("draft_scheduler_metadata", registry.draft_scheduler_metadata),
             ),
             SlotGroup(
@@ -1751,7 +1751,7 @@ class DraftGraphDraftRunner:
                         * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:111
+                # specs/sglang/backends/flashinfer.yaml:114
                 Slot("flashinfer_draft_workspace", registry.flashinfer_draft_workspace),
             ),
             SlotGroup(
@@ -1768,7 +1768,7 @@ class DraftGraphDraftRunner:
                 Slot("input_ids", registry.input_ids, source="input_ids", fill=0),
                 # specs/sglang/slots.yaml:6
                 Slot("positions", registry.positions, source="positions", fill=0),
-                # specs/sglang/backends/flashinfer.yaml:84
+                # specs/sglang/backends/flashinfer.yaml:87
                 Slot("flashinfer_draft_last_page_len", registry.flashinfer_draft_last_page_len),
                 # specs/sglang/backends/triton.yaml:39
                 Slot("triton_num_kv_splits", registry.triton_num_kv_splits),
@@ -1903,7 +1903,7 @@ class DraftGraphDraftRunner:
                         extents.padded.requests * present(config.speculative_eagle_topk) + 1,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:81
+                # specs/sglang/backends/flashinfer.yaml:84
                 Slot("flashinfer_draft_kv_indptr", registry.flashinfer_draft_kv_indptr),
                 # specs/sglang/backends/mla.yaml:64
                 Slot("mla_draft_kv_indptr", registry.mla_draft_kv_indptr),
@@ -1923,7 +1923,7 @@ class DraftGraphDraftRunner:
                         config.request_table_width,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:86
+                # specs/sglang/backends/flashinfer.yaml:89
                 Slot("flashinfer_draft_kv_indices", registry.flashinfer_draft_kv_indices),
                 # specs/sglang/backends/mla.yaml:67
                 Slot("mla_draft_kv_indices", registry.mla_draft_kv_indices),
@@ -1948,7 +1948,7 @@ class DraftGraphDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((config.context_pages,), (config.context_pages,)),
-                # specs/sglang/backends/page_tables.yaml:38
+                # specs/sglang/backends/page_tables.yaml:39
                 Slot("strided_indices", registry.strided_indices),
             ),
             SlotGroup(
@@ -1964,9 +1964,9 @@ class DraftGraphDraftRunner:
                         config.table_columns,
                     ),
                 ),
-                # specs/sglang/backends/page_tables.yaml:73
+                # specs/sglang/backends/page_tables.yaml:74
                 Slot("draft_page_table", registry.draft_page_table),
-                # specs/sglang/backends/page_tables.yaml:76
+                # specs/sglang/backends/page_tables.yaml:77
                 Slot("draft_window_page_table", registry.draft_window_page_table),
             ),
             SlotGroup(
@@ -1974,7 +1974,7 @@ class DraftGraphDraftRunner:
                     (extents.rows.tokens, present(config.branch_columns)),
                     (extents.padded.tokens, present(config.branch_columns)),
                 ),
-                # specs/sglang/backends/page_tables.yaml:79
+                # specs/sglang/backends/page_tables.yaml:80
                 Slot("draft_branch_page_table", registry.draft_branch_page_table),
             ),
             SlotGroup(
@@ -1982,7 +1982,7 @@ class DraftGraphDraftRunner:
                     (present(config.speculative_num_steps) - 1, extents.rows.requests),
                     (present(config.speculative_num_steps) - 1, extents.padded.requests),
                 ),
-                # specs/sglang/backends/page_tables.yaml:82
+                # specs/sglang/backends/page_tables.yaml:83
                 Slot("draft_cache_seqlens", registry.draft_cache_seqlens),
             ),
             SlotGroup(
@@ -1990,9 +1990,9 @@ class DraftGraphDraftRunner:
                     (present(config.speculative_num_steps) - 1, extents.rows.requests + 1),
                     (present(config.speculative_num_steps) - 1, extents.padded.requests + 1),
                 ),
-                # specs/sglang/backends/page_tables.yaml:85
+                # specs/sglang/backends/page_tables.yaml:86
                 Slot("draft_cu_seqlens_q", registry.draft_cu_seqlens_q),
-                # specs/sglang/backends/page_tables.yaml:88
+                # specs/sglang/backends/page_tables.yaml:89
                 Slot("draft_cu_seqlens_k", registry.draft_cu_seqlens_k),
             ),
             SlotGroup(
@@ -2006,7 +2006,7 @@ class DraftGraphDraftRunner:
                         4 * align_up(extents.padded.requests, 4) + 1,
                     ),
                 ),
-                # specs/sglang/backends/page_tables.yaml:91
+                # specs/sglang/backends/page_tables.yaml:92
                 Slot("draft_scheduler_metadata", registry.draft_scheduler_metadata),
             ),
             SlotGroup(

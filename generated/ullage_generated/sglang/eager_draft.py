@@ -2555,7 +2555,7 @@ class EagerDraftRunner:
                         * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:91
+                # specs/sglang/backends/flashinfer.yaml:94
                 Slot("flashinfer_workspace", registry.flashinfer_workspace),
             ),
             SlotGroup(
@@ -2666,12 +2666,12 @@ class EagerDraftRunner:
                 ),
                 # specs/sglang/slots.yaml:53
                 Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
-                # specs/sglang/backends/flashinfer.yaml:45
+                # specs/sglang/backends/flashinfer.yaml:48
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:320
+                # specs/sglang/slots.yaml:321
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -2694,13 +2694,13 @@ class EagerDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
-                # specs/sglang/backends/flashinfer.yaml:40
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:46
                 Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:47
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:50
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:53
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
                 # specs/sglang/backends/mla.yaml:19
                 Slot("mla_kv_indptr", registry.mla_kv_indptr),
@@ -3123,7 +3123,7 @@ class EagerDraftRunner:
                         * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:91
+                # specs/sglang/backends/flashinfer.yaml:94
                 Slot("flashinfer_workspace", registry.flashinfer_workspace),
             ),
             SlotGroup(
@@ -3209,12 +3209,12 @@ class EagerDraftRunner:
                 ),
                 # specs/sglang/slots.yaml:53
                 Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
-                # specs/sglang/backends/flashinfer.yaml:45
+                # specs/sglang/backends/flashinfer.yaml:48
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:320
+                # specs/sglang/slots.yaml:321
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -3237,13 +3237,13 @@ class EagerDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
-                # specs/sglang/backends/flashinfer.yaml:40
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:46
                 Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:47
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:50
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:53
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
                 # specs/sglang/backends/mla.yaml:19
                 Slot("mla_kv_indptr", registry.mla_kv_indptr),
@@ -3662,7 +3662,7 @@ class EagerDraftRunner:
                         * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:91
+                # specs/sglang/backends/flashinfer.yaml:94
                 Slot("flashinfer_workspace", registry.flashinfer_workspace),
             ),
             SlotGroup(
@@ -3754,12 +3754,12 @@ class EagerDraftRunner:
                 ),
                 # specs/sglang/slots.yaml:53
                 Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
-                # specs/sglang/backends/flashinfer.yaml:45
+                # specs/sglang/backends/flashinfer.yaml:48
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:320
+                # specs/sglang/slots.yaml:321
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -3782,13 +3782,13 @@ class EagerDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
-                # specs/sglang/backends/flashinfer.yaml:40
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:46
                 Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:47
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:50
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:53
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
                 # specs/sglang/backends/mla.yaml:19
                 Slot("mla_kv_indptr", registry.mla_kv_indptr),
@@ -4209,7 +4209,7 @@ class EagerDraftRunner:
                         * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:91
+                # specs/sglang/backends/flashinfer.yaml:94
                 Slot("flashinfer_workspace", registry.flashinfer_workspace),
             ),
             SlotGroup(
@@ -4277,12 +4277,12 @@ class EagerDraftRunner:
                 ),
                 # specs/sglang/slots.yaml:53
                 Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
-                # specs/sglang/backends/flashinfer.yaml:45
+                # specs/sglang/backends/flashinfer.yaml:48
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:320
+                # specs/sglang/slots.yaml:321
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -4305,13 +4305,13 @@ class EagerDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
-                # specs/sglang/backends/flashinfer.yaml:40
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:46
                 Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:47
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:50
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:53
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
                 # specs/sglang/backends/mla.yaml:19
                 Slot("mla_kv_indptr", registry.mla_kv_indptr),

@@ -3096,7 +3096,7 @@ class EagerTargetRunner:
                         * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:91
+                # specs/sglang/backends/flashinfer.yaml:94
                 Slot("flashinfer_workspace", registry.flashinfer_workspace),
             ),
             SlotGroup(
@@ -3182,7 +3182,7 @@ class EagerTargetRunner:
                 ),
                 # specs/sglang/slots.yaml:53
                 Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
-                # specs/sglang/backends/flashinfer.yaml:45
+                # specs/sglang/backends/flashinfer.yaml:48
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
                 # specs/sglang/backends/hybrid_linear.yaml:8
                 Slot("linear_state_indices", registry.linear_state_indices),
@@ -3191,7 +3191,7 @@ class EagerTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:320
+                # specs/sglang/slots.yaml:321
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -3214,13 +3214,13 @@ class EagerTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
-                # specs/sglang/backends/flashinfer.yaml:40
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:46
                 Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:47
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:50
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:53
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
                 # specs/sglang/backends/hybrid_linear.yaml:11
                 Slot("linear_query_start", registry.linear_query_start),
@@ -3646,7 +3646,7 @@ class EagerTargetRunner:
                         * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:91
+                # specs/sglang/backends/flashinfer.yaml:94
                 Slot("flashinfer_workspace", registry.flashinfer_workspace),
             ),
             SlotGroup(
@@ -3757,7 +3757,7 @@ class EagerTargetRunner:
                 ),
                 # specs/sglang/slots.yaml:53
                 Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
-                # specs/sglang/backends/flashinfer.yaml:45
+                # specs/sglang/backends/flashinfer.yaml:48
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
                 # specs/sglang/backends/hybrid_linear.yaml:8
                 Slot("linear_state_indices", registry.linear_state_indices),
@@ -3766,7 +3766,7 @@ class EagerTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:320
+                # specs/sglang/slots.yaml:321
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -3789,13 +3789,13 @@ class EagerTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
-                # specs/sglang/backends/flashinfer.yaml:40
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:46
                 Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:47
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:50
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:53
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
                 # specs/sglang/backends/hybrid_linear.yaml:11
                 Slot("linear_query_start", registry.linear_query_start),
@@ -4230,7 +4230,7 @@ class EagerTargetRunner:
                         * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:91
+                # specs/sglang/backends/flashinfer.yaml:94
                 Slot("flashinfer_workspace", registry.flashinfer_workspace),
             ),
             SlotGroup(
@@ -4298,7 +4298,7 @@ class EagerTargetRunner:
                 ),
                 # specs/sglang/slots.yaml:53
                 Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
-                # specs/sglang/backends/flashinfer.yaml:45
+                # specs/sglang/backends/flashinfer.yaml:48
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
                 # specs/sglang/backends/hybrid_linear.yaml:8
                 Slot("linear_state_indices", registry.linear_state_indices),
@@ -4307,7 +4307,7 @@ class EagerTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:320
+                # specs/sglang/slots.yaml:321
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -4330,13 +4330,13 @@ class EagerTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
-                # specs/sglang/backends/flashinfer.yaml:40
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:46
                 Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:47
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:50
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:53
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
                 # specs/sglang/backends/hybrid_linear.yaml:11
                 Slot("linear_query_start", registry.linear_query_start),
@@ -4760,7 +4760,7 @@ class EagerTargetRunner:
                         * config.flashinfer_row_bytes,
                     ),
                 ),
-                # specs/sglang/backends/flashinfer.yaml:91
+                # specs/sglang/backends/flashinfer.yaml:94
                 Slot("flashinfer_workspace", registry.flashinfer_workspace),
             ),
             SlotGroup(
@@ -4852,7 +4852,7 @@ class EagerTargetRunner:
                 ),
                 # specs/sglang/slots.yaml:53
                 Slot("ngram_req_lens", registry.ngram_req_lens, source="ngram_req_lens"),
-                # specs/sglang/backends/flashinfer.yaml:45
+                # specs/sglang/backends/flashinfer.yaml:48
                 Slot("flashinfer_last_page_len", registry.flashinfer_last_page_len),
                 # specs/sglang/backends/hybrid_linear.yaml:8
                 Slot("linear_state_indices", registry.linear_state_indices),
@@ -4861,7 +4861,7 @@ class EagerTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:320
+                # specs/sglang/slots.yaml:321
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -4884,13 +4884,13 @@ class EagerTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
-                # specs/sglang/backends/flashinfer.yaml:40
-                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:43
+                Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:46
                 Slot("flashinfer_qo_indptr", registry.flashinfer_qo_indptr),
-                # specs/sglang/backends/flashinfer.yaml:47
-                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:50
+                Slot("flashinfer_second_kv_indptr", registry.flashinfer_second_kv_indptr),
+                # specs/sglang/backends/flashinfer.yaml:53
                 Slot("flashinfer_second_qo_indptr", registry.flashinfer_second_qo_indptr),
                 # specs/sglang/backends/hybrid_linear.yaml:11
                 Slot("linear_query_start", registry.linear_query_start),

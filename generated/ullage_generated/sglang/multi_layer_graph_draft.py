@@ -1139,7 +1139,7 @@ class MultiLayerGraphDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((config.context_pages,), (config.context_pages,)),
-                # specs/sglang/backends/page_tables.yaml:38
+                # specs/sglang/backends/page_tables.yaml:39
                 Slot("strided_indices", registry.strided_indices),
             ),
             SlotGroup(
@@ -1155,9 +1155,9 @@ class MultiLayerGraphDraftRunner:
                         config.table_columns,
                     ),
                 ),
-                # specs/sglang/backends/page_tables.yaml:100
+                # specs/sglang/backends/page_tables.yaml:101
                 Slot("layer_page_table", registry.layer_page_table),
-                # specs/sglang/backends/page_tables.yaml:103
+                # specs/sglang/backends/page_tables.yaml:104
                 Slot("layer_window_page_table", registry.layer_window_page_table),
             ),
             SlotGroup(
@@ -1165,7 +1165,7 @@ class MultiLayerGraphDraftRunner:
                     (present(config.speculative_num_steps), extents.rows.requests),
                     (present(config.speculative_num_steps), extents.padded.requests),
                 ),
-                # specs/sglang/backends/page_tables.yaml:106
+                # specs/sglang/backends/page_tables.yaml:107
                 Slot("layer_cache_seqlens", registry.layer_cache_seqlens),
             ),
             SlotGroup(
@@ -1173,9 +1173,9 @@ class MultiLayerGraphDraftRunner:
                     (present(config.speculative_num_steps), extents.rows.requests + 1),
                     (present(config.speculative_num_steps), extents.padded.requests + 1),
                 ),
-                # specs/sglang/backends/page_tables.yaml:109
+                # specs/sglang/backends/page_tables.yaml:110
                 Slot("layer_cu_seqlens_q", registry.layer_cu_seqlens_q),
-                # specs/sglang/backends/page_tables.yaml:112
+                # specs/sglang/backends/page_tables.yaml:113
                 Slot("layer_cu_seqlens_k", registry.layer_cu_seqlens_k),
             ),
         )
@@ -1801,7 +1801,7 @@ class MultiLayerGraphDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((config.context_pages,), (config.context_pages,)),
-                # specs/sglang/backends/page_tables.yaml:38
+                # specs/sglang/backends/page_tables.yaml:39
                 Slot("strided_indices", registry.strided_indices),
             ),
             SlotGroup(
@@ -1817,9 +1817,9 @@ class MultiLayerGraphDraftRunner:
                         config.table_columns,
                     ),
                 ),
-                # specs/sglang/backends/page_tables.yaml:100
+                # specs/sglang/backends/page_tables.yaml:101
                 Slot("layer_page_table", registry.layer_page_table),
-                # specs/sglang/backends/page_tables.yaml:103
+                # specs/sglang/backends/page_tables.yaml:104
                 Slot("layer_window_page_table", registry.layer_window_page_table),
             ),
             SlotGroup(
@@ -1827,7 +1827,7 @@ class MultiLayerGraphDraftRunner:
                     (present(config.speculative_num_steps), extents.rows.requests),
                     (present(config.speculative_num_steps), extents.padded.requests),
                 ),
-                # specs/sglang/backends/page_tables.yaml:106
+                # specs/sglang/backends/page_tables.yaml:107
                 Slot("layer_cache_seqlens", registry.layer_cache_seqlens),
             ),
             SlotGroup(
@@ -1835,9 +1835,9 @@ class MultiLayerGraphDraftRunner:
                     (present(config.speculative_num_steps), extents.rows.requests + 1),
                     (present(config.speculative_num_steps), extents.padded.requests + 1),
                 ),
-                # specs/sglang/backends/page_tables.yaml:109
+                # specs/sglang/backends/page_tables.yaml:110
                 Slot("layer_cu_seqlens_q", registry.layer_cu_seqlens_q),
-                # specs/sglang/backends/page_tables.yaml:112
+                # specs/sglang/backends/page_tables.yaml:113
                 Slot("layer_cu_seqlens_k", registry.layer_cu_seqlens_k),
             ),
         )

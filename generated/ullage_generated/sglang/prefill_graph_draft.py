@@ -1195,7 +1195,7 @@ class PrefillGraphDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:276",
             )
-        # specs/sglang/slots.yaml:301
+        # specs/sglang/slots.yaml:302
         if registry.static_mrope_positions is not None and live.mrope_positions is not None:
             check_source(
                 mode,
@@ -1204,9 +1204,9 @@ class PrefillGraphDraftRunner:
                 shape=(3, rows.tokens),
                 into=registry.static_mrope_positions,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:301",
+                place="specs/sglang/slots.yaml:302",
             )
-        # specs/sglang/slots.yaml:305
+        # specs/sglang/slots.yaml:306
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -1215,9 +1215,9 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:305",
+                place="specs/sglang/slots.yaml:306",
             )
-        # specs/sglang/slots.yaml:309
+        # specs/sglang/slots.yaml:310
         if registry.static_mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -1226,9 +1226,9 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:309",
+                place="specs/sglang/slots.yaml:310",
             )
-        # specs/sglang/slots.yaml:312
+        # specs/sglang/slots.yaml:313
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_source(
                 mode,
@@ -1237,10 +1237,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_seqlens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:312",
+                place="specs/sglang/slots.yaml:313",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:316
+        # specs/sglang/slots.yaml:317
         if registry.static_draft_hidden_states is not None and live.hidden_states is not None:
             check_source(
                 mode,
@@ -1249,7 +1249,7 @@ class PrefillGraphDraftRunner:
                 shape=(rows.tokens, present(config.draft_input_size)),
                 into=registry.static_draft_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:316",
+                place="specs/sglang/slots.yaml:317",
             )
         if self.debug.values:
             self._check_values_capture_prefill(live, mode)
@@ -1362,7 +1362,7 @@ class PrefillGraphDraftRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:305
+                # specs/sglang/slots.yaml:306
                 Slot(
                     "static_mamba_track_indices",
                     registry.static_mamba_track_indices,
@@ -1370,7 +1370,7 @@ class PrefillGraphDraftRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:309
+                # specs/sglang/slots.yaml:310
                 Slot(
                     "static_mamba_track_mask",
                     registry.static_mamba_track_mask,
@@ -1378,7 +1378,7 @@ class PrefillGraphDraftRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:312
+                # specs/sglang/slots.yaml:313
                 Slot(
                     "static_mamba_track_seqlens",
                     registry.static_mamba_track_seqlens,
@@ -1395,9 +1395,9 @@ class PrefillGraphDraftRunner:
                 Slot("prefix_starts", registry.prefix_starts),
                 # specs/sglang/slots.yaml:282
                 Slot("prefix_seq_lens", registry.prefix_seq_lens),
-                # specs/sglang/slots.yaml:291
+                # specs/sglang/slots.yaml:292
                 Slot("prefix_starts_cpu", registry.prefix_starts_cpu),
-                # specs/sglang/slots.yaml:294
+                # specs/sglang/slots.yaml:295
                 Slot("prefix_seq_lens_cpu", registry.prefix_seq_lens_cpu),
             ),
             SlotGroup(
@@ -1419,7 +1419,7 @@ class PrefillGraphDraftRunner:
                         present(config.full_prefill_max_req) * present(config.prefix_chunk_length),
                     ),
                 ),
-                # specs/sglang/slots.yaml:288
+                # specs/sglang/slots.yaml:289
                 Slot("prefix_kv_indices", registry.prefix_kv_indices),
             ),
             SlotGroup(
@@ -1427,9 +1427,9 @@ class PrefillGraphDraftRunner:
                     (extents.rows.tokens, present(config.draft_input_size)),
                     (extents.padded.tokens, present(config.draft_input_size)),
                 ),
-                # specs/sglang/slots.yaml:297
+                # specs/sglang/slots.yaml:298
                 Slot("static_input_embeds", registry.static_input_embeds),
-                # specs/sglang/slots.yaml:316
+                # specs/sglang/slots.yaml:317
                 Slot(
                     "static_draft_hidden_states",
                     registry.static_draft_hidden_states,
@@ -1439,7 +1439,7 @@ class PrefillGraphDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
-                # specs/sglang/slots.yaml:301
+                # specs/sglang/slots.yaml:302
                 Slot(
                     "static_mrope_positions",
                     registry.static_mrope_positions,
@@ -1450,7 +1450,7 @@ class PrefillGraphDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:320
+                # specs/sglang/slots.yaml:321
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -1574,7 +1574,7 @@ class PrefillGraphDraftRunner:
                 live.mrope_positions,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:301",
+                place="specs/sglang/slots.yaml:302",
             )
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -1583,7 +1583,7 @@ class PrefillGraphDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:305",
+                place="specs/sglang/slots.yaml:306",
             )
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_values(
@@ -1592,7 +1592,7 @@ class PrefillGraphDraftRunner:
                 live.mamba_track_seqlens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:312",
+                place="specs/sglang/slots.yaml:313",
             )
 
     def _poison_capture_prefill(self, live: LiveBatch) -> None:
@@ -1690,21 +1690,21 @@ class PrefillGraphDraftRunner:
                 mode,
                 "static_mrope_positions",
                 batch.static_mrope_positions,
-                place="specs/sglang/slots.yaml:301",
+                place="specs/sglang/slots.yaml:302",
             )
         if batch.static_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_indices",
                 batch.static_mamba_track_indices,
-                place="specs/sglang/slots.yaml:305",
+                place="specs/sglang/slots.yaml:306",
             )
         if batch.static_mamba_track_mask is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_mask",
                 batch.static_mamba_track_mask,
-                place="specs/sglang/slots.yaml:309",
+                place="specs/sglang/slots.yaml:310",
             )
 
     def _check_sources_idle_beside_extend(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -1864,7 +1864,7 @@ class PrefillGraphDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:276",
             )
-        # specs/sglang/slots.yaml:301
+        # specs/sglang/slots.yaml:302
         if registry.static_mrope_positions is not None and live.mrope_positions is not None:
             check_source(
                 mode,
@@ -1873,9 +1873,9 @@ class PrefillGraphDraftRunner:
                 shape=(3, rows.tokens),
                 into=registry.static_mrope_positions,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:301",
+                place="specs/sglang/slots.yaml:302",
             )
-        # specs/sglang/slots.yaml:305
+        # specs/sglang/slots.yaml:306
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -1884,9 +1884,9 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:305",
+                place="specs/sglang/slots.yaml:306",
             )
-        # specs/sglang/slots.yaml:309
+        # specs/sglang/slots.yaml:310
         if registry.static_mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -1895,9 +1895,9 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:309",
+                place="specs/sglang/slots.yaml:310",
             )
-        # specs/sglang/slots.yaml:312
+        # specs/sglang/slots.yaml:313
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_source(
                 mode,
@@ -1906,10 +1906,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_seqlens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:312",
+                place="specs/sglang/slots.yaml:313",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:316
+        # specs/sglang/slots.yaml:317
         if registry.static_draft_hidden_states is not None and live.hidden_states is not None:
             check_source(
                 mode,
@@ -1918,7 +1918,7 @@ class PrefillGraphDraftRunner:
                 shape=(rows.tokens, present(config.draft_input_size)),
                 into=registry.static_draft_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:316",
+                place="specs/sglang/slots.yaml:317",
             )
         if self.debug.values:
             self._check_values_idle_beside_extend(live, mode)
@@ -2016,21 +2016,21 @@ class PrefillGraphDraftRunner:
                     source="seq_lens_cpu",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:305
+                # specs/sglang/slots.yaml:306
                 Slot(
                     "static_mamba_track_indices",
                     registry.static_mamba_track_indices,
                     source="mamba_track_indices",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:309
+                # specs/sglang/slots.yaml:310
                 Slot(
                     "static_mamba_track_mask",
                     registry.static_mamba_track_mask,
                     source="mamba_track_mask",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:312
+                # specs/sglang/slots.yaml:313
                 Slot(
                     "static_mamba_track_seqlens",
                     registry.static_mamba_track_seqlens,
@@ -2046,9 +2046,9 @@ class PrefillGraphDraftRunner:
                 Slot("prefix_starts", registry.prefix_starts),
                 # specs/sglang/slots.yaml:282
                 Slot("prefix_seq_lens", registry.prefix_seq_lens),
-                # specs/sglang/slots.yaml:291
+                # specs/sglang/slots.yaml:292
                 Slot("prefix_starts_cpu", registry.prefix_starts_cpu),
-                # specs/sglang/slots.yaml:294
+                # specs/sglang/slots.yaml:295
                 Slot("prefix_seq_lens_cpu", registry.prefix_seq_lens_cpu),
             ),
             SlotGroup(
@@ -2070,7 +2070,7 @@ class PrefillGraphDraftRunner:
                         present(config.full_prefill_max_req) * present(config.prefix_chunk_length),
                     ),
                 ),
-                # specs/sglang/slots.yaml:288
+                # specs/sglang/slots.yaml:289
                 Slot("prefix_kv_indices", registry.prefix_kv_indices),
             ),
             SlotGroup(
@@ -2078,9 +2078,9 @@ class PrefillGraphDraftRunner:
                     (extents.rows.tokens, present(config.draft_input_size)),
                     (extents.padded.tokens, present(config.draft_input_size)),
                 ),
-                # specs/sglang/slots.yaml:297
+                # specs/sglang/slots.yaml:298
                 Slot("static_input_embeds", registry.static_input_embeds),
-                # specs/sglang/slots.yaml:316
+                # specs/sglang/slots.yaml:317
                 Slot(
                     "static_draft_hidden_states",
                     registry.static_draft_hidden_states,
@@ -2089,7 +2089,7 @@ class PrefillGraphDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
-                # specs/sglang/slots.yaml:301
+                # specs/sglang/slots.yaml:302
                 Slot(
                     "static_mrope_positions",
                     registry.static_mrope_positions,
@@ -2099,7 +2099,7 @@ class PrefillGraphDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:320
+                # specs/sglang/slots.yaml:321
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -2223,7 +2223,7 @@ class PrefillGraphDraftRunner:
                 live.mrope_positions,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:301",
+                place="specs/sglang/slots.yaml:302",
             )
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -2232,7 +2232,7 @@ class PrefillGraphDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:305",
+                place="specs/sglang/slots.yaml:306",
             )
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_values(
@@ -2241,7 +2241,7 @@ class PrefillGraphDraftRunner:
                 live.mamba_track_seqlens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:312",
+                place="specs/sglang/slots.yaml:313",
             )
 
     def _poison_idle_beside_extend(self, live: LiveBatch) -> None:
@@ -2341,21 +2341,21 @@ class PrefillGraphDraftRunner:
                 mode,
                 "static_mrope_positions",
                 batch.static_mrope_positions,
-                place="specs/sglang/slots.yaml:301",
+                place="specs/sglang/slots.yaml:302",
             )
         if batch.static_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_indices",
                 batch.static_mamba_track_indices,
-                place="specs/sglang/slots.yaml:305",
+                place="specs/sglang/slots.yaml:306",
             )
         if batch.static_mamba_track_mask is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_mask",
                 batch.static_mamba_track_mask,
-                place="specs/sglang/slots.yaml:309",
+                place="specs/sglang/slots.yaml:310",
             )
 
     def _execute_capturing(

@@ -1856,7 +1856,7 @@ class PrefillGraphTargetRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:276",
             )
-        # specs/sglang/slots.yaml:301
+        # specs/sglang/slots.yaml:302
         if registry.static_mrope_positions is not None and live.mrope_positions is not None:
             check_source(
                 mode,
@@ -1865,9 +1865,9 @@ class PrefillGraphTargetRunner:
                 shape=(3, rows.tokens),
                 into=registry.static_mrope_positions,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:301",
+                place="specs/sglang/slots.yaml:302",
             )
-        # specs/sglang/slots.yaml:305
+        # specs/sglang/slots.yaml:306
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -1876,9 +1876,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:305",
+                place="specs/sglang/slots.yaml:306",
             )
-        # specs/sglang/slots.yaml:309
+        # specs/sglang/slots.yaml:310
         if registry.static_mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -1887,9 +1887,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:309",
+                place="specs/sglang/slots.yaml:310",
             )
-        # specs/sglang/slots.yaml:312
+        # specs/sglang/slots.yaml:313
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_source(
                 mode,
@@ -1898,7 +1898,7 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_seqlens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:312",
+                place="specs/sglang/slots.yaml:313",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
@@ -2012,7 +2012,7 @@ class PrefillGraphTargetRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:305
+                # specs/sglang/slots.yaml:306
                 Slot(
                     "static_mamba_track_indices",
                     registry.static_mamba_track_indices,
@@ -2020,7 +2020,7 @@ class PrefillGraphTargetRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:309
+                # specs/sglang/slots.yaml:310
                 Slot(
                     "static_mamba_track_mask",
                     registry.static_mamba_track_mask,
@@ -2028,7 +2028,7 @@ class PrefillGraphTargetRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:312
+                # specs/sglang/slots.yaml:313
                 Slot(
                     "static_mamba_track_seqlens",
                     registry.static_mamba_track_seqlens,
@@ -2045,9 +2045,9 @@ class PrefillGraphTargetRunner:
                 Slot("prefix_starts", registry.prefix_starts),
                 # specs/sglang/slots.yaml:282
                 Slot("prefix_seq_lens", registry.prefix_seq_lens),
-                # specs/sglang/slots.yaml:291
+                # specs/sglang/slots.yaml:292
                 Slot("prefix_starts_cpu", registry.prefix_starts_cpu),
-                # specs/sglang/slots.yaml:294
+                # specs/sglang/slots.yaml:295
                 Slot("prefix_seq_lens_cpu", registry.prefix_seq_lens_cpu),
             ),
             SlotGroup(
@@ -2069,7 +2069,7 @@ class PrefillGraphTargetRunner:
                         present(config.full_prefill_max_req) * present(config.prefix_chunk_length),
                     ),
                 ),
-                # specs/sglang/slots.yaml:288
+                # specs/sglang/slots.yaml:289
                 Slot("prefix_kv_indices", registry.prefix_kv_indices),
             ),
             SlotGroup(
@@ -2077,12 +2077,12 @@ class PrefillGraphTargetRunner:
                     (extents.rows.tokens, config.hidden_size),
                     (extents.padded.tokens, config.hidden_size),
                 ),
-                # specs/sglang/slots.yaml:297
+                # specs/sglang/slots.yaml:298
                 Slot("static_input_embeds", registry.static_input_embeds),
             ),
             SlotGroup(
                 lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
-                # specs/sglang/slots.yaml:301
+                # specs/sglang/slots.yaml:302
                 Slot(
                     "static_mrope_positions",
                     registry.static_mrope_positions,
@@ -2093,7 +2093,7 @@ class PrefillGraphTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:320
+                # specs/sglang/slots.yaml:321
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -2217,7 +2217,7 @@ class PrefillGraphTargetRunner:
                 live.mrope_positions,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:301",
+                place="specs/sglang/slots.yaml:302",
             )
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -2226,7 +2226,7 @@ class PrefillGraphTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:305",
+                place="specs/sglang/slots.yaml:306",
             )
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_values(
@@ -2235,7 +2235,7 @@ class PrefillGraphTargetRunner:
                 live.mamba_track_seqlens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:312",
+                place="specs/sglang/slots.yaml:313",
             )
 
     def _poison_capture_prefill(self, live: LiveBatch) -> None:
@@ -2334,21 +2334,21 @@ class PrefillGraphTargetRunner:
                 mode,
                 "static_mrope_positions",
                 batch.static_mrope_positions,
-                place="specs/sglang/slots.yaml:301",
+                place="specs/sglang/slots.yaml:302",
             )
         if batch.static_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_indices",
                 batch.static_mamba_track_indices,
-                place="specs/sglang/slots.yaml:305",
+                place="specs/sglang/slots.yaml:306",
             )
         if batch.static_mamba_track_mask is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_mask",
                 batch.static_mamba_track_mask,
-                place="specs/sglang/slots.yaml:309",
+                place="specs/sglang/slots.yaml:310",
             )
 
     def _check_sources_idle_beside_extend(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -2508,7 +2508,7 @@ class PrefillGraphTargetRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:276",
             )
-        # specs/sglang/slots.yaml:301
+        # specs/sglang/slots.yaml:302
         if registry.static_mrope_positions is not None and live.mrope_positions is not None:
             check_source(
                 mode,
@@ -2517,9 +2517,9 @@ class PrefillGraphTargetRunner:
                 shape=(3, rows.tokens),
                 into=registry.static_mrope_positions,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:301",
+                place="specs/sglang/slots.yaml:302",
             )
-        # specs/sglang/slots.yaml:305
+        # specs/sglang/slots.yaml:306
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -2528,9 +2528,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:305",
+                place="specs/sglang/slots.yaml:306",
             )
-        # specs/sglang/slots.yaml:309
+        # specs/sglang/slots.yaml:310
         if registry.static_mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -2539,9 +2539,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:309",
+                place="specs/sglang/slots.yaml:310",
             )
-        # specs/sglang/slots.yaml:312
+        # specs/sglang/slots.yaml:313
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_source(
                 mode,
@@ -2550,7 +2550,7 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_seqlens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:312",
+                place="specs/sglang/slots.yaml:313",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
@@ -2649,21 +2649,21 @@ class PrefillGraphTargetRunner:
                     source="seq_lens_cpu",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:305
+                # specs/sglang/slots.yaml:306
                 Slot(
                     "static_mamba_track_indices",
                     registry.static_mamba_track_indices,
                     source="mamba_track_indices",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:309
+                # specs/sglang/slots.yaml:310
                 Slot(
                     "static_mamba_track_mask",
                     registry.static_mamba_track_mask,
                     source="mamba_track_mask",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:312
+                # specs/sglang/slots.yaml:313
                 Slot(
                     "static_mamba_track_seqlens",
                     registry.static_mamba_track_seqlens,
@@ -2679,9 +2679,9 @@ class PrefillGraphTargetRunner:
                 Slot("prefix_starts", registry.prefix_starts),
                 # specs/sglang/slots.yaml:282
                 Slot("prefix_seq_lens", registry.prefix_seq_lens),
-                # specs/sglang/slots.yaml:291
+                # specs/sglang/slots.yaml:292
                 Slot("prefix_starts_cpu", registry.prefix_starts_cpu),
-                # specs/sglang/slots.yaml:294
+                # specs/sglang/slots.yaml:295
                 Slot("prefix_seq_lens_cpu", registry.prefix_seq_lens_cpu),
             ),
             SlotGroup(
@@ -2703,7 +2703,7 @@ class PrefillGraphTargetRunner:
                         present(config.full_prefill_max_req) * present(config.prefix_chunk_length),
                     ),
                 ),
-                # specs/sglang/slots.yaml:288
+                # specs/sglang/slots.yaml:289
                 Slot("prefix_kv_indices", registry.prefix_kv_indices),
             ),
             SlotGroup(
@@ -2711,12 +2711,12 @@ class PrefillGraphTargetRunner:
                     (extents.rows.tokens, config.hidden_size),
                     (extents.padded.tokens, config.hidden_size),
                 ),
-                # specs/sglang/slots.yaml:297
+                # specs/sglang/slots.yaml:298
                 Slot("static_input_embeds", registry.static_input_embeds),
             ),
             SlotGroup(
                 lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
-                # specs/sglang/slots.yaml:301
+                # specs/sglang/slots.yaml:302
                 Slot(
                     "static_mrope_positions",
                     registry.static_mrope_positions,
@@ -2726,7 +2726,7 @@ class PrefillGraphTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:320
+                # specs/sglang/slots.yaml:321
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -2850,7 +2850,7 @@ class PrefillGraphTargetRunner:
                 live.mrope_positions,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:301",
+                place="specs/sglang/slots.yaml:302",
             )
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -2859,7 +2859,7 @@ class PrefillGraphTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:305",
+                place="specs/sglang/slots.yaml:306",
             )
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_values(
@@ -2868,7 +2868,7 @@ class PrefillGraphTargetRunner:
                 live.mamba_track_seqlens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:312",
+                place="specs/sglang/slots.yaml:313",
             )
 
     def _poison_idle_beside_extend(self, live: LiveBatch) -> None:
@@ -2967,21 +2967,21 @@ class PrefillGraphTargetRunner:
                 mode,
                 "static_mrope_positions",
                 batch.static_mrope_positions,
-                place="specs/sglang/slots.yaml:301",
+                place="specs/sglang/slots.yaml:302",
             )
         if batch.static_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_indices",
                 batch.static_mamba_track_indices,
-                place="specs/sglang/slots.yaml:305",
+                place="specs/sglang/slots.yaml:306",
             )
         if batch.static_mamba_track_mask is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_mask",
                 batch.static_mamba_track_mask,
-                place="specs/sglang/slots.yaml:309",
+                place="specs/sglang/slots.yaml:310",
             )
 
     def _execute_capturing(

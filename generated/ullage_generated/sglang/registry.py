@@ -73,7 +73,7 @@ class DecodeGraphTargetRegistry:
     """The field of a live batch that each slot is loaded from, for those that are."""
 
     regions: Regions
-    # specs/sglang/backends/flashinfer.yaml:100
+    # specs/sglang/backends/flashinfer.yaml:103
     flashinfer_graph_workspace: Tensor | None
     """[flashinfer_workspace_bytes if enable_deterministic_inference else
     max(flashinfer_single_rows, 2 * multiprocessors // key_heads * flashinfer_tile,
@@ -90,7 +90,7 @@ class DecodeGraphTargetRegistry:
     # specs/sglang/backends/prepared.yaml:3
     graph_input_embeds: Tensor | None
     """[tokens, hidden_size]: embeddings that special paths of a model put in place of token ids."""
-    # specs/sglang/backends/sequences.yaml:31
+    # specs/sglang/backends/sequences.yaml:53
     verify_mask: Tensor | None
     """[requests * target_width * mask_width]: which keys each token of a tree sees."""
     # specs/sglang/slots.yaml:3
@@ -170,15 +170,15 @@ class DecodeGraphTargetRegistry:
     # specs/sglang/slots.yaml:93
     pipeline_residual: Tensor | None
     """[proxy_tokens, hidden_size]: its residual stream."""
-    # specs/sglang/slots.yaml:320
+    # specs/sglang/slots.yaml:321
     num_token_non_padded: Tensor | None
     """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
     rest.
     """
-    # specs/sglang/slots.yaml:330
+    # specs/sglang/slots.yaml:331
     first_num_token_non_padded: Tensor | None
     """[1]: the same of the first of two batches that overlap."""
-    # specs/sglang/slots.yaml:333
+    # specs/sglang/slots.yaml:334
     second_num_token_non_padded: Tensor | None
     """[1]: and of the second."""
     # specs/sglang/backends/dsa.yaml:15
@@ -193,36 +193,36 @@ class DecodeGraphTargetRegistry:
     # specs/sglang/backends/dsa.yaml:23
     dsa_kv_indices: Tensor | None
     """[requests, dsa_index_topk]: slots of the selected keys."""
-    # specs/sglang/backends/flashinfer.yaml:40
+    # specs/sglang/backends/flashinfer.yaml:43
     flashinfer_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/flashinfer.yaml:43
+    # specs/sglang/backends/flashinfer.yaml:46
     flashinfer_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/flashinfer.yaml:45
+    # specs/sglang/backends/flashinfer.yaml:48
     flashinfer_last_page_len: Tensor | None
     """[requests]: keys on its last page."""
-    # specs/sglang/backends/flashinfer.yaml:47
+    # specs/sglang/backends/flashinfer.yaml:50
     flashinfer_second_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin for the second wrapper."""
-    # specs/sglang/backends/flashinfer.yaml:50
+    # specs/sglang/backends/flashinfer.yaml:53
     flashinfer_second_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/flashinfer.yaml:59
+    # specs/sglang/backends/flashinfer.yaml:62
     flashinfer_kv_indices: Tensor | None
     """[requests, sequence_limit]: slots of all keys, those of one request behind those of
     another.
     """
-    # specs/sglang/backends/flashinfer.yaml:62
+    # specs/sglang/backends/flashinfer.yaml:65
     flashinfer_second_kv_indices: Tensor | None
     """[requests, sequence_limit]: the same for the second wrapper."""
-    # specs/sglang/backends/flashinfer.yaml:65
+    # specs/sglang/backends/flashinfer.yaml:68
     flashinfer_window_cache_loc: Tensor | None
     """[tokens]: slots to write in the pool of layers with a window."""
-    # specs/sglang/backends/flashinfer.yaml:69
+    # specs/sglang/backends/flashinfer.yaml:72
     flashinfer_mask_indptr: Tensor | None
     """[requests + 1]: where the mask of each request begins."""
-    # specs/sglang/backends/flashinfer.yaml:72
+    # specs/sglang/backends/flashinfer.yaml:75
     flashinfer_custom_mask: Tensor | None
     """[tokens, context_length]: which keys each token sees."""
     # specs/sglang/backends/hybrid_linear.yaml:8
@@ -293,24 +293,24 @@ class DecodeGraphTargetRegistry:
     # specs/sglang/backends/page_tables.yaml:33
     cu_seqlens_k: Tensor | None
     """[requests + 1]: where its keys begin."""
-    # specs/sglang/backends/page_tables.yaml:35
+    # specs/sglang/backends/page_tables.yaml:36
     scheduler_metadata: Tensor | None
     """[4 * align_up(requests, 4) + 1]: how the kernel divides its work."""
-    # specs/sglang/backends/page_tables.yaml:38
+    # specs/sglang/backends/page_tables.yaml:39
     strided_indices: Tensor | None
     """[context_pages]: the first token of each page."""
-    # specs/sglang/backends/page_tables.yaml:48
+    # specs/sglang/backends/page_tables.yaml:49
     tree_page_table: Tensor | None
     """[tokens, target_width]: slots of the tokens before each in its tree."""
-    # specs/sglang/backends/page_tables.yaml:51
+    # specs/sglang/backends/page_tables.yaml:52
     tree_cache_seqlens: Tensor | None
     """[tokens]: how many these are."""
-    # specs/sglang/backends/page_tables.yaml:54
+    # specs/sglang/backends/page_tables.yaml:55
     tree_window_page_table: Tensor | None
     """[tokens, context_length + target_width]: slots of all that each sees, where layers have a
     window.
     """
-    # specs/sglang/backends/page_tables.yaml:64
+    # specs/sglang/backends/page_tables.yaml:65
     all_token_page_table: Tensor | None
     """[tokens, table_columns]: pages of each token's sequence."""
     # specs/sglang/backends/triton.yaml:11
@@ -1009,7 +1009,7 @@ class DecodeGraphTargetRegistry:
                 "strided_indices",
                 self.strided_indices,
                 lambda index: index * config.page_size,
-                "specs/sglang/backends/page_tables.yaml:38",
+                "specs/sglang/backends/page_tables.yaml:39",
             )
 
     @property
@@ -1132,7 +1132,7 @@ class DflashGraphDraftRegistry:
     """The field of a live batch that each slot is loaded from, for those that are."""
 
     regions: Regions
-    # specs/sglang/backends/flashinfer.yaml:100
+    # specs/sglang/backends/flashinfer.yaml:103
     flashinfer_graph_workspace: Tensor | None
     """[flashinfer_workspace_bytes if enable_deterministic_inference else
     max(flashinfer_single_rows, 2 * multiprocessors // key_heads * flashinfer_tile,
@@ -1208,41 +1208,41 @@ class DflashGraphDraftRegistry:
     # specs/sglang/slots.yaml:216
     block_selected_ids: Tensor | None
     """[1, requests * proposed_tokens]: its token."""
-    # specs/sglang/slots.yaml:320
+    # specs/sglang/slots.yaml:321
     num_token_non_padded: Tensor | None
     """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
     rest.
     """
-    # specs/sglang/backends/flashinfer.yaml:40
+    # specs/sglang/backends/flashinfer.yaml:43
     flashinfer_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/flashinfer.yaml:43
+    # specs/sglang/backends/flashinfer.yaml:46
     flashinfer_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/flashinfer.yaml:45
+    # specs/sglang/backends/flashinfer.yaml:48
     flashinfer_last_page_len: Tensor | None
     """[requests]: keys on its last page."""
-    # specs/sglang/backends/flashinfer.yaml:47
+    # specs/sglang/backends/flashinfer.yaml:50
     flashinfer_second_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin for the second wrapper."""
-    # specs/sglang/backends/flashinfer.yaml:50
+    # specs/sglang/backends/flashinfer.yaml:53
     flashinfer_second_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/flashinfer.yaml:59
+    # specs/sglang/backends/flashinfer.yaml:62
     flashinfer_kv_indices: Tensor | None
     """[requests, sequence_limit]: slots of all keys, those of one request behind those of
     another.
     """
-    # specs/sglang/backends/flashinfer.yaml:62
+    # specs/sglang/backends/flashinfer.yaml:65
     flashinfer_second_kv_indices: Tensor | None
     """[requests, sequence_limit]: the same for the second wrapper."""
-    # specs/sglang/backends/flashinfer.yaml:65
+    # specs/sglang/backends/flashinfer.yaml:68
     flashinfer_window_cache_loc: Tensor | None
     """[tokens]: slots to write in the pool of layers with a window."""
-    # specs/sglang/backends/flashinfer.yaml:69
+    # specs/sglang/backends/flashinfer.yaml:72
     flashinfer_mask_indptr: Tensor | None
     """[requests + 1]: where the mask of each request begins."""
-    # specs/sglang/backends/flashinfer.yaml:72
+    # specs/sglang/backends/flashinfer.yaml:75
     flashinfer_custom_mask: Tensor | None
     """[tokens, context_length]: which keys each token sees."""
     # specs/sglang/backends/mla.yaml:19
@@ -1295,10 +1295,10 @@ class DflashGraphDraftRegistry:
     # specs/sglang/backends/page_tables.yaml:33
     cu_seqlens_k: Tensor | None
     """[requests + 1]: where its keys begin."""
-    # specs/sglang/backends/page_tables.yaml:35
+    # specs/sglang/backends/page_tables.yaml:36
     scheduler_metadata: Tensor | None
     """[4 * align_up(requests, 4) + 1]: how the kernel divides its work."""
-    # specs/sglang/backends/page_tables.yaml:38
+    # specs/sglang/backends/page_tables.yaml:39
     strided_indices: Tensor | None
     """[context_pages]: the first token of each page."""
     # specs/sglang/backends/triton.yaml:11
@@ -1803,7 +1803,7 @@ class DflashGraphDraftRegistry:
                 "strided_indices",
                 self.strided_indices,
                 lambda index: index * config.page_size,
-                "specs/sglang/backends/page_tables.yaml:38",
+                "specs/sglang/backends/page_tables.yaml:39",
             )
 
     @property
@@ -2050,7 +2050,7 @@ class DraftExtendGraphDraftRegistry:
     """The field of a live batch that each slot is loaded from, for those that are."""
 
     regions: Regions
-    # specs/sglang/backends/flashinfer.yaml:100
+    # specs/sglang/backends/flashinfer.yaml:103
     flashinfer_graph_workspace: Tensor | None
     """[flashinfer_workspace_bytes if enable_deterministic_inference else
     max(flashinfer_single_rows, 2 * multiprocessors // key_heads * flashinfer_tile,
@@ -2127,36 +2127,36 @@ class DraftExtendGraphDraftRegistry:
     # specs/sglang/backends/dsa.yaml:23
     dsa_kv_indices: Tensor | None
     """[requests, dsa_index_topk]: slots of the selected keys."""
-    # specs/sglang/backends/flashinfer.yaml:40
+    # specs/sglang/backends/flashinfer.yaml:43
     flashinfer_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/flashinfer.yaml:43
+    # specs/sglang/backends/flashinfer.yaml:46
     flashinfer_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/flashinfer.yaml:45
+    # specs/sglang/backends/flashinfer.yaml:48
     flashinfer_last_page_len: Tensor | None
     """[requests]: keys on its last page."""
-    # specs/sglang/backends/flashinfer.yaml:47
+    # specs/sglang/backends/flashinfer.yaml:50
     flashinfer_second_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin for the second wrapper."""
-    # specs/sglang/backends/flashinfer.yaml:50
+    # specs/sglang/backends/flashinfer.yaml:53
     flashinfer_second_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/flashinfer.yaml:59
+    # specs/sglang/backends/flashinfer.yaml:62
     flashinfer_kv_indices: Tensor | None
     """[requests, sequence_limit]: slots of all keys, those of one request behind those of
     another.
     """
-    # specs/sglang/backends/flashinfer.yaml:62
+    # specs/sglang/backends/flashinfer.yaml:65
     flashinfer_second_kv_indices: Tensor | None
     """[requests, sequence_limit]: the same for the second wrapper."""
-    # specs/sglang/backends/flashinfer.yaml:65
+    # specs/sglang/backends/flashinfer.yaml:68
     flashinfer_window_cache_loc: Tensor | None
     """[tokens]: slots to write in the pool of layers with a window."""
-    # specs/sglang/backends/flashinfer.yaml:69
+    # specs/sglang/backends/flashinfer.yaml:72
     flashinfer_mask_indptr: Tensor | None
     """[requests + 1]: where the mask of each request begins."""
-    # specs/sglang/backends/flashinfer.yaml:72
+    # specs/sglang/backends/flashinfer.yaml:75
     flashinfer_custom_mask: Tensor | None
     """[tokens, context_length]: which keys each token sees."""
     # specs/sglang/backends/mla.yaml:19
@@ -2209,10 +2209,10 @@ class DraftExtendGraphDraftRegistry:
     # specs/sglang/backends/page_tables.yaml:33
     cu_seqlens_k: Tensor | None
     """[requests + 1]: where its keys begin."""
-    # specs/sglang/backends/page_tables.yaml:35
+    # specs/sglang/backends/page_tables.yaml:36
     scheduler_metadata: Tensor | None
     """[4 * align_up(requests, 4) + 1]: how the kernel divides its work."""
-    # specs/sglang/backends/page_tables.yaml:38
+    # specs/sglang/backends/page_tables.yaml:39
     strided_indices: Tensor | None
     """[context_pages]: the first token of each page."""
     # specs/sglang/backends/triton.yaml:11
@@ -2724,7 +2724,7 @@ class DraftExtendGraphDraftRegistry:
                 "strided_indices",
                 self.strided_indices,
                 lambda index: index * config.page_size,
-                "specs/sglang/backends/page_tables.yaml:38",
+                "specs/sglang/backends/page_tables.yaml:39",
             )
 
     @property
@@ -2829,7 +2829,7 @@ class DraftGraphDraftRegistry:
     """The field of a live batch that each slot is loaded from, for those that are."""
 
     regions: Regions
-    # specs/sglang/backends/flashinfer.yaml:111
+    # specs/sglang/backends/flashinfer.yaml:114
     flashinfer_draft_workspace: Tensor | None
     """[flashinfer_workspace_bytes if enable_deterministic_inference else
     max(flashinfer_single_rows, align_up(tokens * flashinfer_group, flashinfer_single_tile) +
@@ -2902,15 +2902,15 @@ class DraftGraphDraftRegistry:
     # specs/sglang/slots.yaml:125
     draft_seed_topk: Tensor | None
     """[requests, draft_index_topk]: places that sparse attention of the first step looks at."""
-    # specs/sglang/backends/flashinfer.yaml:81
+    # specs/sglang/backends/flashinfer.yaml:84
     flashinfer_draft_kv_indptr: Tensor | None
     """[speculative_num_steps, requests * speculative_eagle_topk + 1]: where the keys of each
     branch begin.
     """
-    # specs/sglang/backends/flashinfer.yaml:84
+    # specs/sglang/backends/flashinfer.yaml:87
     flashinfer_draft_last_page_len: Tensor | None
     """[tokens]: keys on its last page."""
-    # specs/sglang/backends/flashinfer.yaml:86
+    # specs/sglang/backends/flashinfer.yaml:89
     flashinfer_draft_kv_indices: Tensor | None
     """[speculative_num_steps, tokens, request_table_width]: slots of all keys."""
     # specs/sglang/backends/mla.yaml:64
@@ -2927,32 +2927,32 @@ class DraftGraphDraftRegistry:
     # specs/sglang/backends/mla.yaml:73
     mla_draft_kv_lens: Tensor | None
     """[speculative_num_steps, tokens]: keys of each request."""
-    # specs/sglang/backends/page_tables.yaml:38
+    # specs/sglang/backends/page_tables.yaml:39
     strided_indices: Tensor | None
     """[context_pages]: the first token of each page."""
-    # specs/sglang/backends/page_tables.yaml:73
+    # specs/sglang/backends/page_tables.yaml:74
     draft_page_table: Tensor | None
     """[speculative_num_steps - 1, requests, table_columns]: pages of each sequence, for each
     step.
     """
-    # specs/sglang/backends/page_tables.yaml:76
+    # specs/sglang/backends/page_tables.yaml:77
     draft_window_page_table: Tensor | None
     """[speculative_num_steps - 1, requests, table_columns]: the same in the pool of layers with
     a window.
     """
-    # specs/sglang/backends/page_tables.yaml:79
+    # specs/sglang/backends/page_tables.yaml:80
     draft_branch_page_table: Tensor | None
     """[tokens, branch_columns]: slots of the drafts behind each branch, for each step."""
-    # specs/sglang/backends/page_tables.yaml:82
+    # specs/sglang/backends/page_tables.yaml:83
     draft_cache_seqlens: Tensor | None
     """[speculative_num_steps - 1, requests]: tokens of each sequence, for each step."""
-    # specs/sglang/backends/page_tables.yaml:85
+    # specs/sglang/backends/page_tables.yaml:86
     draft_cu_seqlens_q: Tensor | None
     """[speculative_num_steps - 1, requests + 1]: where the queries of each request begin."""
-    # specs/sglang/backends/page_tables.yaml:88
+    # specs/sglang/backends/page_tables.yaml:89
     draft_cu_seqlens_k: Tensor | None
     """[speculative_num_steps - 1, requests + 1]: where its keys begin."""
-    # specs/sglang/backends/page_tables.yaml:91
+    # specs/sglang/backends/page_tables.yaml:92
     draft_scheduler_metadata: Tensor | None
     """[speculative_num_steps - 1, 4 * align_up(requests, 4) + 1]: how the kernel divides its
     work.
@@ -3421,7 +3421,7 @@ class DraftGraphDraftRegistry:
                 "strided_indices",
                 self.strided_indices,
                 lambda index: index * config.page_size,
-                "specs/sglang/backends/page_tables.yaml:38",
+                "specs/sglang/backends/page_tables.yaml:39",
             )
 
     @property
@@ -3506,7 +3506,7 @@ class EagerTargetRegistry:
     """The field of a live batch that each slot is loaded from, for those that are."""
 
     regions: Regions
-    # specs/sglang/backends/flashinfer.yaml:91
+    # specs/sglang/backends/flashinfer.yaml:94
     flashinfer_workspace: Tensor | None
     """[flashinfer_workspace_bytes if enable_deterministic_inference else max(2 * multiprocessors
     // key_heads * 128, flashinfer_single_rows) * flashinfer_row_bytes]: what its kernels keep
@@ -3563,24 +3563,24 @@ class EagerTargetRegistry:
     # specs/sglang/slots.yaml:53
     ngram_req_lens: Tensor | None
     """[requests]: tokens of a request to look up."""
-    # specs/sglang/slots.yaml:320
+    # specs/sglang/slots.yaml:321
     num_token_non_padded: Tensor | None
     """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
     rest.
     """
-    # specs/sglang/backends/flashinfer.yaml:40
+    # specs/sglang/backends/flashinfer.yaml:43
     flashinfer_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/flashinfer.yaml:43
+    # specs/sglang/backends/flashinfer.yaml:46
     flashinfer_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/flashinfer.yaml:45
+    # specs/sglang/backends/flashinfer.yaml:48
     flashinfer_last_page_len: Tensor | None
     """[requests]: keys on its last page."""
-    # specs/sglang/backends/flashinfer.yaml:47
+    # specs/sglang/backends/flashinfer.yaml:50
     flashinfer_second_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin for the second wrapper."""
-    # specs/sglang/backends/flashinfer.yaml:50
+    # specs/sglang/backends/flashinfer.yaml:53
     flashinfer_second_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
     # specs/sglang/backends/hybrid_linear.yaml:8
@@ -3906,7 +3906,7 @@ class EagerDraftRegistry:
     """The field of a live batch that each slot is loaded from, for those that are."""
 
     regions: Regions
-    # specs/sglang/backends/flashinfer.yaml:91
+    # specs/sglang/backends/flashinfer.yaml:94
     flashinfer_workspace: Tensor | None
     """[flashinfer_workspace_bytes if enable_deterministic_inference else max(2 * multiprocessors
     // key_heads * 128, flashinfer_single_rows) * flashinfer_row_bytes]: what its kernels keep
@@ -3963,24 +3963,24 @@ class EagerDraftRegistry:
     # specs/sglang/slots.yaml:53
     ngram_req_lens: Tensor | None
     """[requests]: tokens of a request to look up."""
-    # specs/sglang/slots.yaml:320
+    # specs/sglang/slots.yaml:321
     num_token_non_padded: Tensor | None
     """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
     rest.
     """
-    # specs/sglang/backends/flashinfer.yaml:40
+    # specs/sglang/backends/flashinfer.yaml:43
     flashinfer_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin."""
-    # specs/sglang/backends/flashinfer.yaml:43
+    # specs/sglang/backends/flashinfer.yaml:46
     flashinfer_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
-    # specs/sglang/backends/flashinfer.yaml:45
+    # specs/sglang/backends/flashinfer.yaml:48
     flashinfer_last_page_len: Tensor | None
     """[requests]: keys on its last page."""
-    # specs/sglang/backends/flashinfer.yaml:47
+    # specs/sglang/backends/flashinfer.yaml:50
     flashinfer_second_kv_indptr: Tensor | None
     """[requests + 1]: where the keys of each request begin for the second wrapper."""
-    # specs/sglang/backends/flashinfer.yaml:50
+    # specs/sglang/backends/flashinfer.yaml:53
     flashinfer_second_qo_indptr: Tensor | None
     """[requests + 1]: where its queries begin."""
     # specs/sglang/backends/mla.yaml:19
@@ -4610,24 +4610,24 @@ class MultiLayerGraphDraftRegistry:
     """[requests, speculative_num_steps, draft_vocab_size]: what the drafts of each layer were
     sampled from.
     """
-    # specs/sglang/backends/page_tables.yaml:38
+    # specs/sglang/backends/page_tables.yaml:39
     strided_indices: Tensor | None
     """[context_pages]: the first token of each page."""
-    # specs/sglang/backends/page_tables.yaml:100
+    # specs/sglang/backends/page_tables.yaml:101
     layer_page_table: Tensor | None
     """[speculative_num_steps, requests, table_columns]: pages of each sequence, for each layer."""
-    # specs/sglang/backends/page_tables.yaml:103
+    # specs/sglang/backends/page_tables.yaml:104
     layer_window_page_table: Tensor | None
     """[speculative_num_steps, requests, table_columns]: the same in the pool of layers with a
     window.
     """
-    # specs/sglang/backends/page_tables.yaml:106
+    # specs/sglang/backends/page_tables.yaml:107
     layer_cache_seqlens: Tensor | None
     """[speculative_num_steps, requests]: tokens of each sequence, for each layer."""
-    # specs/sglang/backends/page_tables.yaml:109
+    # specs/sglang/backends/page_tables.yaml:110
     layer_cu_seqlens_q: Tensor | None
     """[speculative_num_steps, requests + 1]: where the queries of each request begin."""
-    # specs/sglang/backends/page_tables.yaml:112
+    # specs/sglang/backends/page_tables.yaml:113
     layer_cu_seqlens_k: Tensor | None
     """[speculative_num_steps, requests + 1]: where its keys begin."""
 
@@ -4884,7 +4884,7 @@ class MultiLayerGraphDraftRegistry:
                 "strided_indices",
                 self.strided_indices,
                 lambda index: index * config.page_size,
-                "specs/sglang/backends/page_tables.yaml:38",
+                "specs/sglang/backends/page_tables.yaml:39",
             )
 
     @property
@@ -5168,31 +5168,31 @@ class PrefillGraphTargetRegistry:
     # specs/sglang/slots.yaml:285
     prefix_cu_seq_lens: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req + 1]: where its keys begin."""
-    # specs/sglang/slots.yaml:288
+    # specs/sglang/slots.yaml:289
     prefix_kv_indices: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req * prefix_chunk_length]: slots of all of them."""
-    # specs/sglang/slots.yaml:291
+    # specs/sglang/slots.yaml:292
     prefix_starts_cpu: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req]: where each chunk of a prefix begins."""
-    # specs/sglang/slots.yaml:294
+    # specs/sglang/slots.yaml:295
     prefix_seq_lens_cpu: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req]: tokens of each."""
-    # specs/sglang/slots.yaml:297
+    # specs/sglang/slots.yaml:298
     static_input_embeds: Tensor | None
     """[tokens, hidden_size]: embeddings of what is not text."""
-    # specs/sglang/slots.yaml:301
+    # specs/sglang/slots.yaml:302
     static_mrope_positions: Tensor | None
     """[3, tokens]: three-axis rotary positions."""
-    # specs/sglang/slots.yaml:305
+    # specs/sglang/slots.yaml:306
     static_mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:309
+    # specs/sglang/slots.yaml:310
     static_mamba_track_mask: Tensor | None
     """[requests]: whether the state is kept in this round."""
-    # specs/sglang/slots.yaml:312
+    # specs/sglang/slots.yaml:313
     static_mamba_track_seqlens: Tensor | None
     """[requests]: after how many tokens the state is kept."""
-    # specs/sglang/slots.yaml:320
+    # specs/sglang/slots.yaml:321
     num_token_non_padded: Tensor | None
     """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
     rest.
@@ -5556,34 +5556,34 @@ class PrefillGraphDraftRegistry:
     # specs/sglang/slots.yaml:285
     prefix_cu_seq_lens: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req + 1]: where its keys begin."""
-    # specs/sglang/slots.yaml:288
+    # specs/sglang/slots.yaml:289
     prefix_kv_indices: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req * prefix_chunk_length]: slots of all of them."""
-    # specs/sglang/slots.yaml:291
+    # specs/sglang/slots.yaml:292
     prefix_starts_cpu: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req]: where each chunk of a prefix begins."""
-    # specs/sglang/slots.yaml:294
+    # specs/sglang/slots.yaml:295
     prefix_seq_lens_cpu: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req]: tokens of each."""
-    # specs/sglang/slots.yaml:297
+    # specs/sglang/slots.yaml:298
     static_input_embeds: Tensor | None
     """[tokens, draft_input_size]: embeddings of what is not text."""
-    # specs/sglang/slots.yaml:301
+    # specs/sglang/slots.yaml:302
     static_mrope_positions: Tensor | None
     """[3, tokens]: three-axis rotary positions."""
-    # specs/sglang/slots.yaml:305
+    # specs/sglang/slots.yaml:306
     static_mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:309
+    # specs/sglang/slots.yaml:310
     static_mamba_track_mask: Tensor | None
     """[requests]: whether the state is kept in this round."""
-    # specs/sglang/slots.yaml:312
+    # specs/sglang/slots.yaml:313
     static_mamba_track_seqlens: Tensor | None
     """[requests]: after how many tokens the state is kept."""
-    # specs/sglang/slots.yaml:316
+    # specs/sglang/slots.yaml:317
     static_draft_hidden_states: Tensor | None
     """[tokens, draft_input_size]: hidden states of the target for the draft model."""
-    # specs/sglang/slots.yaml:320
+    # specs/sglang/slots.yaml:321
     num_token_non_padded: Tensor | None
     """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
     rest.

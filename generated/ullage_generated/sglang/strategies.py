@@ -156,9 +156,9 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
         # specs/sglang/engine.yaml:49
         "max_running_requests": _integers(1, 65536, span),
         # specs/sglang/engine.yaml:52
-        "max_total_tokens_target": _integers(2, 2147483647, span),
+        "max_total_tokens_target": _integers(2, 2147479552, span),
         # specs/sglang/engine.yaml:52
-        "max_total_tokens_draft": _integers(2, 2147483647, span),
+        "max_total_tokens_draft": _integers(2, 2147479552, span),
         # specs/sglang/engine.yaml:55
         "context_length": _integers(1, 16777216, span),
         # specs/sglang/engine.yaml:57
@@ -415,8 +415,8 @@ def _small_values(span: int) -> Mapping[str, tuple[object, ...]]:
     """What a small configuration is made of, best first; others keep their defaults."""
     return {
         "max_running_requests": (3, min(65536, 1 + span), 1),
-        "max_total_tokens_target": (4, min(2147483647, 2 + span), 2),
-        "max_total_tokens_draft": (4, min(2147483647, 2 + span), 2),
+        "max_total_tokens_target": (4, min(2147479552, 2 + span), 2),
+        "max_total_tokens_draft": (4, min(2147479552, 2 + span), 2),
         "context_length": (3, min(16777216, 1 + span), 1),
         "chunked_prefill_size": (1, min(1048576, -1 + span), -1),
         "max_prefill_tokens": (3, min(4194304, 1 + span), 1),

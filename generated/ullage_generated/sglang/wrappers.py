@@ -18,16 +18,16 @@ from .config import Config
 require_generated_code_version(8, __name__)
 
 
-# specs/sglang/backends/flashinfer.yaml:126
+# specs/sglang/backends/flashinfer.yaml:129
 class FlashinferDecodeSlots(Protocol):
     """What a batch has for flashinfer_decode."""
 
-    # specs/sglang/backends/flashinfer.yaml:91
+    # specs/sglang/backends/flashinfer.yaml:94
     @property
     def flashinfer_workspace(self) -> Tensor | None: ...
 
 
-# specs/sglang/backends/flashinfer.yaml:126
+# specs/sglang/backends/flashinfer.yaml:129
 class FlashinferDecode:
     """One token of each request against the keys of its request, without a graph.
 
@@ -39,10 +39,10 @@ class FlashinferDecode:
         "flashinfer_decode",
         "flashinfer.BatchDecodeWithPagedKVCacheWrapper",
         "has_flashinfer",
-        "specs/sglang/backends/flashinfer.yaml:126",
+        "specs/sglang/backends/flashinfer.yaml:129",
     )
 
-    # specs/sglang/backends/flashinfer.yaml:131
+    # specs/sglang/backends/flashinfer.yaml:134
     def __init__(
         self, batch: FlashinferDecodeSlots, config: Config, *, use_tensor_cores: bool
     ) -> None:
@@ -58,7 +58,7 @@ class FlashinferDecode:
             use_tensor_cores=use_tensor_cores,
         )
 
-    # specs/sglang/backends/flashinfer.yaml:133
+    # specs/sglang/backends/flashinfer.yaml:136
     def plan(
         self,
         *,
@@ -85,22 +85,22 @@ class FlashinferDecode:
             sm_scale=sm_scale,
         )
 
-    # specs/sglang/backends/flashinfer.yaml:137
+    # specs/sglang/backends/flashinfer.yaml:140
     def run(self, q: Tensor, paged_kv_cache: Tensor | tuple[Tensor, ...]) -> Tensor:
         """Runs as planned last."""
         return self.made.run(q, paged_kv_cache)
 
 
-# specs/sglang/backends/flashinfer.yaml:139
+# specs/sglang/backends/flashinfer.yaml:142
 class FlashinferPrefillSlots(Protocol):
     """What a batch has for flashinfer_prefill."""
 
-    # specs/sglang/backends/flashinfer.yaml:91
+    # specs/sglang/backends/flashinfer.yaml:94
     @property
     def flashinfer_workspace(self) -> Tensor | None: ...
 
 
-# specs/sglang/backends/flashinfer.yaml:139
+# specs/sglang/backends/flashinfer.yaml:142
 class FlashinferPrefill:
     """Tokens of each request against all keys of its request, without a graph.
 
@@ -112,10 +112,10 @@ class FlashinferPrefill:
         "flashinfer_prefill",
         "flashinfer.BatchPrefillWithPagedKVCacheWrapper",
         "has_flashinfer",
-        "specs/sglang/backends/flashinfer.yaml:139",
+        "specs/sglang/backends/flashinfer.yaml:142",
     )
 
-    # specs/sglang/backends/flashinfer.yaml:144
+    # specs/sglang/backends/flashinfer.yaml:147
     def __init__(self, batch: FlashinferPrefillSlots, config: Config) -> None:
         """Makes the object over slots of the batch, whose storage it keeps. Raises WrapperError
         for what it lacks.
@@ -129,7 +129,7 @@ class FlashinferPrefill:
             backend="fa2",
         )
 
-    # specs/sglang/backends/flashinfer.yaml:146
+    # specs/sglang/backends/flashinfer.yaml:149
     def plan(
         self,
         *,
@@ -160,22 +160,22 @@ class FlashinferPrefill:
             sm_scale=sm_scale,
         )
 
-    # specs/sglang/backends/flashinfer.yaml:151
+    # specs/sglang/backends/flashinfer.yaml:154
     def run(self, q: Tensor, paged_kv_cache: Tensor | tuple[Tensor, ...]) -> Tensor:
         """Runs as planned last."""
         return self.made.run(q, paged_kv_cache)
 
 
-# specs/sglang/backends/flashinfer.yaml:153
+# specs/sglang/backends/flashinfer.yaml:156
 class FlashinferTreeSlots(Protocol):
     """What a batch has for flashinfer_tree."""
 
-    # specs/sglang/backends/flashinfer.yaml:91
+    # specs/sglang/backends/flashinfer.yaml:94
     @property
     def flashinfer_workspace(self) -> Tensor | None: ...
 
 
-# specs/sglang/backends/flashinfer.yaml:153
+# specs/sglang/backends/flashinfer.yaml:156
 class FlashinferTree:
     """Tokens of each request against the keys that a mask shows them, without a graph.
 
@@ -187,10 +187,10 @@ class FlashinferTree:
         "flashinfer_tree",
         "flashinfer.BatchPrefillWithPagedKVCacheWrapper",
         "has_flashinfer",
-        "specs/sglang/backends/flashinfer.yaml:153",
+        "specs/sglang/backends/flashinfer.yaml:156",
     )
 
-    # specs/sglang/backends/flashinfer.yaml:158
+    # specs/sglang/backends/flashinfer.yaml:161
     def __init__(self, batch: FlashinferTreeSlots, config: Config) -> None:
         """Makes the object over slots of the batch, whose storage it keeps. Raises WrapperError
         for what it lacks.
@@ -204,7 +204,7 @@ class FlashinferTree:
             backend="fa2",
         )
 
-    # specs/sglang/backends/flashinfer.yaml:160
+    # specs/sglang/backends/flashinfer.yaml:163
     def plan(
         self,
         *,
@@ -235,22 +235,22 @@ class FlashinferTree:
             sm_scale=sm_scale,
         )
 
-    # specs/sglang/backends/flashinfer.yaml:165
+    # specs/sglang/backends/flashinfer.yaml:168
     def run(self, q: Tensor, paged_kv_cache: Tensor | tuple[Tensor, ...]) -> Tensor:
         """Runs as planned last."""
         return self.made.run(q, paged_kv_cache)
 
 
-# specs/sglang/backends/flashinfer.yaml:167
+# specs/sglang/backends/flashinfer.yaml:170
 class FlashinferRaggedSlots(Protocol):
     """What a batch has for flashinfer_ragged."""
 
-    # specs/sglang/backends/flashinfer.yaml:91
+    # specs/sglang/backends/flashinfer.yaml:94
     @property
     def flashinfer_workspace(self) -> Tensor | None: ...
 
 
-# specs/sglang/backends/flashinfer.yaml:167
+# specs/sglang/backends/flashinfer.yaml:170
 class FlashinferRagged:
     """Tokens of each request against one another, without a graph.
 
@@ -262,10 +262,10 @@ class FlashinferRagged:
         "flashinfer_ragged",
         "flashinfer.BatchPrefillWithRaggedKVCacheWrapper",
         "has_flashinfer",
-        "specs/sglang/backends/flashinfer.yaml:167",
+        "specs/sglang/backends/flashinfer.yaml:170",
     )
 
-    # specs/sglang/backends/flashinfer.yaml:172
+    # specs/sglang/backends/flashinfer.yaml:175
     def __init__(self, batch: FlashinferRaggedSlots, config: Config) -> None:
         """Makes the object over slots of the batch, whose storage it keeps. Raises WrapperError
         for what it lacks.
@@ -279,7 +279,7 @@ class FlashinferRagged:
             backend="fa2",
         )
 
-    # specs/sglang/backends/flashinfer.yaml:174
+    # specs/sglang/backends/flashinfer.yaml:177
     def plan(
         self,
         *,
@@ -304,34 +304,34 @@ class FlashinferRagged:
             sm_scale=sm_scale,
         )
 
-    # specs/sglang/backends/flashinfer.yaml:177
+    # specs/sglang/backends/flashinfer.yaml:180
     def run(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         """Runs as planned last."""
         return self.made.run(q, k, v)
 
 
-# specs/sglang/backends/flashinfer.yaml:179
+# specs/sglang/backends/flashinfer.yaml:182
 class FlashinferGraphDecodeSlots(Protocol):
     """What a batch has for flashinfer_graph_decode."""
 
-    # specs/sglang/backends/flashinfer.yaml:100
+    # specs/sglang/backends/flashinfer.yaml:103
     @property
     def flashinfer_graph_workspace(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:40
+    # specs/sglang/backends/flashinfer.yaml:43
     @property
     def flashinfer_kv_indptr(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:59
+    # specs/sglang/backends/flashinfer.yaml:62
     @property
     def flashinfer_kv_indices(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:45
+    # specs/sglang/backends/flashinfer.yaml:48
     @property
     def flashinfer_last_page_len(self) -> Tensor | None: ...
 
 
-# specs/sglang/backends/flashinfer.yaml:179
+# specs/sglang/backends/flashinfer.yaml:182
 class FlashinferGraphDecode:
     """One token of each request against the keys of its request, inside a graph.
 
@@ -343,10 +343,10 @@ class FlashinferGraphDecode:
         "flashinfer_graph_decode",
         "flashinfer.BatchDecodeWithPagedKVCacheWrapper",
         "has_flashinfer",
-        "specs/sglang/backends/flashinfer.yaml:179",
+        "specs/sglang/backends/flashinfer.yaml:182",
     )
 
-    # specs/sglang/backends/flashinfer.yaml:184
+    # specs/sglang/backends/flashinfer.yaml:187
     def __init__(
         self, batch: FlashinferGraphDecodeSlots, config: Config, *, use_tensor_cores: bool
     ) -> None:
@@ -377,7 +377,7 @@ class FlashinferGraphDecode:
             ),
         )
 
-    # specs/sglang/backends/flashinfer.yaml:190
+    # specs/sglang/backends/flashinfer.yaml:193
     def plan(
         self,
         *,
@@ -404,46 +404,46 @@ class FlashinferGraphDecode:
             sm_scale=sm_scale,
         )
 
-    # specs/sglang/backends/flashinfer.yaml:194
+    # specs/sglang/backends/flashinfer.yaml:197
     def run(self, q: Tensor, paged_kv_cache: Tensor | tuple[Tensor, ...]) -> Tensor:
         """Runs as planned last."""
         return self.made.run(q, paged_kv_cache)
 
 
-# specs/sglang/backends/flashinfer.yaml:196
+# specs/sglang/backends/flashinfer.yaml:199
 class FlashinferGraphTreeSlots(Protocol):
     """What a batch has for flashinfer_graph_tree."""
 
-    # specs/sglang/backends/flashinfer.yaml:100
+    # specs/sglang/backends/flashinfer.yaml:103
     @property
     def flashinfer_graph_workspace(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:43
+    # specs/sglang/backends/flashinfer.yaml:46
     @property
     def flashinfer_qo_indptr(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:40
+    # specs/sglang/backends/flashinfer.yaml:43
     @property
     def flashinfer_kv_indptr(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:59
+    # specs/sglang/backends/flashinfer.yaml:62
     @property
     def flashinfer_kv_indices(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:45
+    # specs/sglang/backends/flashinfer.yaml:48
     @property
     def flashinfer_last_page_len(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:72
+    # specs/sglang/backends/flashinfer.yaml:75
     @property
     def flashinfer_custom_mask(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:69
+    # specs/sglang/backends/flashinfer.yaml:72
     @property
     def flashinfer_mask_indptr(self) -> Tensor | None: ...
 
 
-# specs/sglang/backends/flashinfer.yaml:196
+# specs/sglang/backends/flashinfer.yaml:199
 class FlashinferGraphTree:
     """Tokens of each request against the keys that a mask shows them, inside a graph.
 
@@ -455,10 +455,10 @@ class FlashinferGraphTree:
         "flashinfer_graph_tree",
         "flashinfer.BatchPrefillWithPagedKVCacheWrapper",
         "has_flashinfer",
-        "specs/sglang/backends/flashinfer.yaml:196",
+        "specs/sglang/backends/flashinfer.yaml:199",
     )
 
-    # specs/sglang/backends/flashinfer.yaml:201
+    # specs/sglang/backends/flashinfer.yaml:204
     def __init__(self, batch: FlashinferGraphTreeSlots, config: Config) -> None:
         """Makes the object over slots of the batch, whose storage it keeps. Raises WrapperError
         for what it lacks.
@@ -499,7 +499,7 @@ class FlashinferGraphTree:
             ),
         )
 
-    # specs/sglang/backends/flashinfer.yaml:210
+    # specs/sglang/backends/flashinfer.yaml:213
     def plan(
         self,
         *,
@@ -530,38 +530,38 @@ class FlashinferGraphTree:
             sm_scale=sm_scale,
         )
 
-    # specs/sglang/backends/flashinfer.yaml:215
+    # specs/sglang/backends/flashinfer.yaml:218
     def run(self, q: Tensor, paged_kv_cache: Tensor | tuple[Tensor, ...]) -> Tensor:
         """Runs as planned last."""
         return self.made.run(q, paged_kv_cache)
 
 
-# specs/sglang/backends/flashinfer.yaml:217
+# specs/sglang/backends/flashinfer.yaml:220
 class FlashinferGraphPrefillSlots(Protocol):
     """What a batch has for flashinfer_graph_prefill."""
 
-    # specs/sglang/backends/flashinfer.yaml:100
+    # specs/sglang/backends/flashinfer.yaml:103
     @property
     def flashinfer_graph_workspace(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:43
+    # specs/sglang/backends/flashinfer.yaml:46
     @property
     def flashinfer_qo_indptr(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:40
+    # specs/sglang/backends/flashinfer.yaml:43
     @property
     def flashinfer_kv_indptr(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:59
+    # specs/sglang/backends/flashinfer.yaml:62
     @property
     def flashinfer_kv_indices(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:45
+    # specs/sglang/backends/flashinfer.yaml:48
     @property
     def flashinfer_last_page_len(self) -> Tensor | None: ...
 
 
-# specs/sglang/backends/flashinfer.yaml:217
+# specs/sglang/backends/flashinfer.yaml:220
 class FlashinferGraphPrefill:
     """Tokens of each request against all keys of its request, inside a graph.
 
@@ -573,10 +573,10 @@ class FlashinferGraphPrefill:
         "flashinfer_graph_prefill",
         "flashinfer.BatchPrefillWithPagedKVCacheWrapper",
         "has_flashinfer",
-        "specs/sglang/backends/flashinfer.yaml:217",
+        "specs/sglang/backends/flashinfer.yaml:220",
     )
 
-    # specs/sglang/backends/flashinfer.yaml:222
+    # specs/sglang/backends/flashinfer.yaml:225
     def __init__(self, batch: FlashinferGraphPrefillSlots, config: Config) -> None:
         """Makes the object over slots of the batch, whose storage it keeps. Raises WrapperError
         for what it lacks.
@@ -608,7 +608,7 @@ class FlashinferGraphPrefill:
             ),
         )
 
-    # specs/sglang/backends/flashinfer.yaml:229
+    # specs/sglang/backends/flashinfer.yaml:232
     def plan(
         self,
         *,
@@ -639,34 +639,34 @@ class FlashinferGraphPrefill:
             sm_scale=sm_scale,
         )
 
-    # specs/sglang/backends/flashinfer.yaml:234
+    # specs/sglang/backends/flashinfer.yaml:237
     def run(self, q: Tensor, paged_kv_cache: Tensor | tuple[Tensor, ...]) -> Tensor:
         """Runs as planned last."""
         return self.made.run(q, paged_kv_cache)
 
 
-# specs/sglang/backends/flashinfer.yaml:236
+# specs/sglang/backends/flashinfer.yaml:239
 class FlashinferSecondGraphDecodeSlots(Protocol):
     """What a batch has for flashinfer_second_graph_decode."""
 
-    # specs/sglang/backends/flashinfer.yaml:100
+    # specs/sglang/backends/flashinfer.yaml:103
     @property
     def flashinfer_graph_workspace(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:47
+    # specs/sglang/backends/flashinfer.yaml:50
     @property
     def flashinfer_second_kv_indptr(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:62
+    # specs/sglang/backends/flashinfer.yaml:65
     @property
     def flashinfer_second_kv_indices(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:45
+    # specs/sglang/backends/flashinfer.yaml:48
     @property
     def flashinfer_last_page_len(self) -> Tensor | None: ...
 
 
-# specs/sglang/backends/flashinfer.yaml:236
+# specs/sglang/backends/flashinfer.yaml:239
 class FlashinferSecondGraphDecode:
     """One token of each request against the keys of its window or of its encoder, inside a
     graph.
@@ -679,10 +679,10 @@ class FlashinferSecondGraphDecode:
         "flashinfer_second_graph_decode",
         "flashinfer.BatchDecodeWithPagedKVCacheWrapper",
         "has_flashinfer and has_second_wrapper",
-        "specs/sglang/backends/flashinfer.yaml:236",
+        "specs/sglang/backends/flashinfer.yaml:239",
     )
 
-    # specs/sglang/backends/flashinfer.yaml:241
+    # specs/sglang/backends/flashinfer.yaml:244
     def __init__(
         self, batch: FlashinferSecondGraphDecodeSlots, config: Config, *, use_tensor_cores: bool
     ) -> None:
@@ -715,7 +715,7 @@ class FlashinferSecondGraphDecode:
             ),
         )
 
-    # specs/sglang/backends/flashinfer.yaml:247
+    # specs/sglang/backends/flashinfer.yaml:250
     def plan(
         self,
         *,
@@ -744,38 +744,38 @@ class FlashinferSecondGraphDecode:
             sm_scale=sm_scale,
         )
 
-    # specs/sglang/backends/flashinfer.yaml:251
+    # specs/sglang/backends/flashinfer.yaml:254
     def run(self, q: Tensor, paged_kv_cache: Tensor | tuple[Tensor, ...]) -> Tensor:
         """Runs as planned last."""
         return self.made.run(q, paged_kv_cache)
 
 
-# specs/sglang/backends/flashinfer.yaml:253
+# specs/sglang/backends/flashinfer.yaml:256
 class FlashinferSecondGraphPrefillSlots(Protocol):
     """What a batch has for flashinfer_second_graph_prefill."""
 
-    # specs/sglang/backends/flashinfer.yaml:100
+    # specs/sglang/backends/flashinfer.yaml:103
     @property
     def flashinfer_graph_workspace(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:50
+    # specs/sglang/backends/flashinfer.yaml:53
     @property
     def flashinfer_second_qo_indptr(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:47
+    # specs/sglang/backends/flashinfer.yaml:50
     @property
     def flashinfer_second_kv_indptr(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:62
+    # specs/sglang/backends/flashinfer.yaml:65
     @property
     def flashinfer_second_kv_indices(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:45
+    # specs/sglang/backends/flashinfer.yaml:48
     @property
     def flashinfer_last_page_len(self) -> Tensor | None: ...
 
 
-# specs/sglang/backends/flashinfer.yaml:253
+# specs/sglang/backends/flashinfer.yaml:256
 class FlashinferSecondGraphPrefill:
     """Tokens of each request against the keys of its window or of its encoder, inside a graph.
 
@@ -787,10 +787,10 @@ class FlashinferSecondGraphPrefill:
         "flashinfer_second_graph_prefill",
         "flashinfer.BatchPrefillWithPagedKVCacheWrapper",
         "has_flashinfer and has_second_wrapper",
-        "specs/sglang/backends/flashinfer.yaml:253",
+        "specs/sglang/backends/flashinfer.yaml:256",
     )
 
-    # specs/sglang/backends/flashinfer.yaml:258
+    # specs/sglang/backends/flashinfer.yaml:261
     def __init__(self, batch: FlashinferSecondGraphPrefillSlots, config: Config) -> None:
         """Makes the object over slots of the batch, whose storage it keeps. Raises WrapperError
         for what it lacks.
@@ -826,7 +826,7 @@ class FlashinferSecondGraphPrefill:
             ),
         )
 
-    # specs/sglang/backends/flashinfer.yaml:265
+    # specs/sglang/backends/flashinfer.yaml:268
     def plan(
         self,
         *,
@@ -859,34 +859,34 @@ class FlashinferSecondGraphPrefill:
             sm_scale=sm_scale,
         )
 
-    # specs/sglang/backends/flashinfer.yaml:270
+    # specs/sglang/backends/flashinfer.yaml:273
     def run(self, q: Tensor, paged_kv_cache: Tensor | tuple[Tensor, ...]) -> Tensor:
         """Runs as planned last."""
         return self.made.run(q, paged_kv_cache)
 
 
-# specs/sglang/backends/flashinfer.yaml:272
+# specs/sglang/backends/flashinfer.yaml:275
 class FlashinferDraftDecodeSlots(Protocol):
     """What a batch has for flashinfer_draft_decode."""
 
-    # specs/sglang/backends/flashinfer.yaml:111
+    # specs/sglang/backends/flashinfer.yaml:114
     @property
     def flashinfer_draft_workspace(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:81
+    # specs/sglang/backends/flashinfer.yaml:84
     @property
     def flashinfer_draft_kv_indptr(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:86
+    # specs/sglang/backends/flashinfer.yaml:89
     @property
     def flashinfer_draft_kv_indices(self) -> Tensor | None: ...
 
-    # specs/sglang/backends/flashinfer.yaml:84
+    # specs/sglang/backends/flashinfer.yaml:87
     @property
     def flashinfer_draft_last_page_len(self) -> Tensor | None: ...
 
 
-# specs/sglang/backends/flashinfer.yaml:272
+# specs/sglang/backends/flashinfer.yaml:275
 class FlashinferDraftDecode:
     """The tokens of one draft step against the keys of their branches.
 
@@ -898,10 +898,10 @@ class FlashinferDraftDecode:
         "flashinfer_draft_decode",
         "flashinfer.BatchDecodeWithPagedKVCacheWrapper",
         "has_flashinfer and speculative",
-        "specs/sglang/backends/flashinfer.yaml:272",
+        "specs/sglang/backends/flashinfer.yaml:275",
     )
 
-    # specs/sglang/backends/flashinfer.yaml:278
+    # specs/sglang/backends/flashinfer.yaml:281
     def __init__(
         self,
         batch: FlashinferDraftDecodeSlots,
@@ -945,7 +945,7 @@ class FlashinferDraftDecode:
             ),
         )
 
-    # specs/sglang/backends/flashinfer.yaml:284
+    # specs/sglang/backends/flashinfer.yaml:287
     def plan(
         self,
         *,
@@ -972,7 +972,7 @@ class FlashinferDraftDecode:
             sm_scale=sm_scale,
         )
 
-    # specs/sglang/backends/flashinfer.yaml:288
+    # specs/sglang/backends/flashinfer.yaml:291
     def run(self, q: Tensor, paged_kv_cache: Tensor | tuple[Tensor, ...]) -> Tensor:
         """Runs as planned last."""
         return self.made.run(q, paged_kv_cache)

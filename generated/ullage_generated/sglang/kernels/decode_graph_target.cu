@@ -7,13 +7,13 @@
 namespace {
 
 using Slots = ullage::Table<
-    // flashinfer_graph_workspace: specs/sglang/backends/flashinfer.yaml:100
+    // flashinfer_graph_workspace: specs/sglang/backends/flashinfer.yaml:103
     ullage::Slot<std::uint8_t, 1>,
     // mla_workspace: specs/sglang/backends/mla.yaml:78
     ullage::Slot<std::uint8_t, 1>,
     // graph_input_embeds: specs/sglang/backends/prepared.yaml:3
     ullage::Slot<ullage::bfloat16, 2>,
-    // verify_mask: specs/sglang/backends/sequences.yaml:31
+    // verify_mask: specs/sglang/backends/sequences.yaml:53
     ullage::Slot<bool, 1>,
     // input_ids: specs/sglang/slots.yaml:3
     ullage::Slot<std::int64_t, 1, std::int32_t>,
@@ -63,11 +63,11 @@ using Slots = ullage::Table<
     ullage::Slot<ullage::bfloat16, 2>,
     // pipeline_residual: specs/sglang/slots.yaml:93
     ullage::Slot<ullage::bfloat16, 2>,
-    // num_token_non_padded: specs/sglang/slots.yaml:320
+    // num_token_non_padded: specs/sglang/slots.yaml:321
     ullage::Slot<std::int32_t, 1>,
-    // first_num_token_non_padded: specs/sglang/slots.yaml:330
+    // first_num_token_non_padded: specs/sglang/slots.yaml:331
     ullage::Slot<std::int32_t, 1>,
-    // second_num_token_non_padded: specs/sglang/slots.yaml:333
+    // second_num_token_non_padded: specs/sglang/slots.yaml:334
     ullage::Slot<std::int32_t, 1>,
     // dsa_page_table: specs/sglang/backends/dsa.yaml:15
     ullage::Slot<std::int32_t, 2>,
@@ -77,25 +77,25 @@ using Slots = ullage::Table<
     ullage::Slot<std::int32_t, 1>,
     // dsa_kv_indices: specs/sglang/backends/dsa.yaml:23
     ullage::Slot<std::int32_t, 2>,
-    // flashinfer_kv_indptr: specs/sglang/backends/flashinfer.yaml:40
+    // flashinfer_kv_indptr: specs/sglang/backends/flashinfer.yaml:43
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_qo_indptr: specs/sglang/backends/flashinfer.yaml:43
+    // flashinfer_qo_indptr: specs/sglang/backends/flashinfer.yaml:46
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_last_page_len: specs/sglang/backends/flashinfer.yaml:45
+    // flashinfer_last_page_len: specs/sglang/backends/flashinfer.yaml:48
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_second_kv_indptr: specs/sglang/backends/flashinfer.yaml:47
+    // flashinfer_second_kv_indptr: specs/sglang/backends/flashinfer.yaml:50
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_second_qo_indptr: specs/sglang/backends/flashinfer.yaml:50
+    // flashinfer_second_qo_indptr: specs/sglang/backends/flashinfer.yaml:53
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_kv_indices: specs/sglang/backends/flashinfer.yaml:59
+    // flashinfer_kv_indices: specs/sglang/backends/flashinfer.yaml:62
     ullage::Slot<std::int32_t, 2>,
-    // flashinfer_second_kv_indices: specs/sglang/backends/flashinfer.yaml:62
+    // flashinfer_second_kv_indices: specs/sglang/backends/flashinfer.yaml:65
     ullage::Slot<std::int32_t, 2>,
-    // flashinfer_window_cache_loc: specs/sglang/backends/flashinfer.yaml:65
+    // flashinfer_window_cache_loc: specs/sglang/backends/flashinfer.yaml:68
     ullage::Slot<std::int64_t, 1>,
-    // flashinfer_mask_indptr: specs/sglang/backends/flashinfer.yaml:69
+    // flashinfer_mask_indptr: specs/sglang/backends/flashinfer.yaml:72
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_custom_mask: specs/sglang/backends/flashinfer.yaml:72
+    // flashinfer_custom_mask: specs/sglang/backends/flashinfer.yaml:75
     ullage::Slot<std::uint8_t, 2>,
     // linear_state_indices: specs/sglang/backends/hybrid_linear.yaml:8
     ullage::Slot<std::int32_t, 1>,
@@ -135,17 +135,17 @@ using Slots = ullage::Table<
     ullage::Slot<std::int32_t, 1>,
     // cu_seqlens_k: specs/sglang/backends/page_tables.yaml:33
     ullage::Slot<std::int32_t, 1>,
-    // scheduler_metadata: specs/sglang/backends/page_tables.yaml:35
+    // scheduler_metadata: specs/sglang/backends/page_tables.yaml:36
     ullage::Slot<std::int32_t, 1>,
-    // strided_indices: specs/sglang/backends/page_tables.yaml:38
+    // strided_indices: specs/sglang/backends/page_tables.yaml:39
     ullage::Slot<std::int64_t, 1>,
-    // tree_page_table: specs/sglang/backends/page_tables.yaml:48
+    // tree_page_table: specs/sglang/backends/page_tables.yaml:49
     ullage::Slot<std::int32_t, 2>,
-    // tree_cache_seqlens: specs/sglang/backends/page_tables.yaml:51
+    // tree_cache_seqlens: specs/sglang/backends/page_tables.yaml:52
     ullage::Slot<std::int32_t, 1>,
-    // tree_window_page_table: specs/sglang/backends/page_tables.yaml:54
+    // tree_window_page_table: specs/sglang/backends/page_tables.yaml:55
     ullage::Slot<std::int32_t, 2>,
-    // all_token_page_table: specs/sglang/backends/page_tables.yaml:64
+    // all_token_page_table: specs/sglang/backends/page_tables.yaml:65
     ullage::Slot<std::int32_t, 2>,
     // triton_kv_indptr: specs/sglang/backends/triton.yaml:11
     ullage::Slot<std::int32_t, 1>,

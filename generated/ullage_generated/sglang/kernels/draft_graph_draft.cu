@@ -7,7 +7,7 @@
 namespace {
 
 using Slots = ullage::Table<
-    // flashinfer_draft_workspace: specs/sglang/backends/flashinfer.yaml:111
+    // flashinfer_draft_workspace: specs/sglang/backends/flashinfer.yaml:114
     ullage::Slot<std::uint8_t, 1>,
     // mla_workspace: specs/sglang/backends/mla.yaml:78
     ullage::Slot<std::uint8_t, 1>,
@@ -49,11 +49,11 @@ using Slots = ullage::Table<
     ullage::Slot<std::int64_t, 1>,
     // draft_seed_topk: specs/sglang/slots.yaml:125
     ullage::Slot<std::int32_t, 2>,
-    // flashinfer_draft_kv_indptr: specs/sglang/backends/flashinfer.yaml:81
+    // flashinfer_draft_kv_indptr: specs/sglang/backends/flashinfer.yaml:84
     ullage::Slot<std::int32_t, 2>,
-    // flashinfer_draft_last_page_len: specs/sglang/backends/flashinfer.yaml:84
+    // flashinfer_draft_last_page_len: specs/sglang/backends/flashinfer.yaml:87
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_draft_kv_indices: specs/sglang/backends/flashinfer.yaml:86
+    // flashinfer_draft_kv_indices: specs/sglang/backends/flashinfer.yaml:89
     ullage::Slot<std::int32_t, 3>,
     // mla_draft_kv_indptr: specs/sglang/backends/mla.yaml:64
     ullage::Slot<std::int32_t, 2>,
@@ -63,21 +63,21 @@ using Slots = ullage::Table<
     ullage::Slot<std::int32_t, 1>,
     // mla_draft_kv_lens: specs/sglang/backends/mla.yaml:73
     ullage::Slot<std::int32_t, 2>,
-    // strided_indices: specs/sglang/backends/page_tables.yaml:38
+    // strided_indices: specs/sglang/backends/page_tables.yaml:39
     ullage::Slot<std::int64_t, 1>,
-    // draft_page_table: specs/sglang/backends/page_tables.yaml:73
+    // draft_page_table: specs/sglang/backends/page_tables.yaml:74
     ullage::Slot<std::int32_t, 3>,
-    // draft_window_page_table: specs/sglang/backends/page_tables.yaml:76
+    // draft_window_page_table: specs/sglang/backends/page_tables.yaml:77
     ullage::Slot<std::int32_t, 3>,
-    // draft_branch_page_table: specs/sglang/backends/page_tables.yaml:79
+    // draft_branch_page_table: specs/sglang/backends/page_tables.yaml:80
     ullage::Slot<std::int32_t, 2>,
-    // draft_cache_seqlens: specs/sglang/backends/page_tables.yaml:82
+    // draft_cache_seqlens: specs/sglang/backends/page_tables.yaml:83
     ullage::Slot<std::int32_t, 2>,
-    // draft_cu_seqlens_q: specs/sglang/backends/page_tables.yaml:85
+    // draft_cu_seqlens_q: specs/sglang/backends/page_tables.yaml:86
     ullage::Slot<std::int32_t, 2>,
-    // draft_cu_seqlens_k: specs/sglang/backends/page_tables.yaml:88
+    // draft_cu_seqlens_k: specs/sglang/backends/page_tables.yaml:89
     ullage::Slot<std::int32_t, 2>,
-    // draft_scheduler_metadata: specs/sglang/backends/page_tables.yaml:91
+    // draft_scheduler_metadata: specs/sglang/backends/page_tables.yaml:92
     ullage::Slot<std::int32_t, 2>,
     // triton_num_kv_splits: specs/sglang/backends/triton.yaml:39
     ullage::Slot<std::int32_t, 1>,

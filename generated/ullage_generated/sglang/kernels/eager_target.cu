@@ -7,7 +7,7 @@
 namespace {
 
 using Slots = ullage::Table<
-    // flashinfer_workspace: specs/sglang/backends/flashinfer.yaml:91
+    // flashinfer_workspace: specs/sglang/backends/flashinfer.yaml:94
     ullage::Slot<std::uint8_t, 1>,
     // mla_workspace: specs/sglang/backends/mla.yaml:78
     ullage::Slot<std::uint8_t, 1>,
@@ -39,17 +39,17 @@ using Slots = ullage::Table<
     ullage::Slot<std::int32_t, 1, std::int64_t>,
     // ngram_req_lens: specs/sglang/slots.yaml:53
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // num_token_non_padded: specs/sglang/slots.yaml:320
+    // num_token_non_padded: specs/sglang/slots.yaml:321
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_kv_indptr: specs/sglang/backends/flashinfer.yaml:40
+    // flashinfer_kv_indptr: specs/sglang/backends/flashinfer.yaml:43
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_qo_indptr: specs/sglang/backends/flashinfer.yaml:43
+    // flashinfer_qo_indptr: specs/sglang/backends/flashinfer.yaml:46
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_last_page_len: specs/sglang/backends/flashinfer.yaml:45
+    // flashinfer_last_page_len: specs/sglang/backends/flashinfer.yaml:48
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_second_kv_indptr: specs/sglang/backends/flashinfer.yaml:47
+    // flashinfer_second_kv_indptr: specs/sglang/backends/flashinfer.yaml:50
     ullage::Slot<std::int32_t, 1>,
-    // flashinfer_second_qo_indptr: specs/sglang/backends/flashinfer.yaml:50
+    // flashinfer_second_qo_indptr: specs/sglang/backends/flashinfer.yaml:53
     ullage::Slot<std::int32_t, 1>,
     // linear_state_indices: specs/sglang/backends/hybrid_linear.yaml:8
     ullage::Slot<std::int32_t, 1>,

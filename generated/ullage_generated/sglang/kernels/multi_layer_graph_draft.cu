@@ -45,17 +45,17 @@ using Slots = ullage::Table<
     ullage::Slot<std::int64_t, 1>,
     // layer_draft_probs: specs/sglang/slots.yaml:191
     ullage::Slot<float, 3>,
-    // strided_indices: specs/sglang/backends/page_tables.yaml:38
+    // strided_indices: specs/sglang/backends/page_tables.yaml:39
     ullage::Slot<std::int64_t, 1>,
-    // layer_page_table: specs/sglang/backends/page_tables.yaml:100
+    // layer_page_table: specs/sglang/backends/page_tables.yaml:101
     ullage::Slot<std::int32_t, 3>,
-    // layer_window_page_table: specs/sglang/backends/page_tables.yaml:103
+    // layer_window_page_table: specs/sglang/backends/page_tables.yaml:104
     ullage::Slot<std::int32_t, 3>,
-    // layer_cache_seqlens: specs/sglang/backends/page_tables.yaml:106
+    // layer_cache_seqlens: specs/sglang/backends/page_tables.yaml:107
     ullage::Slot<std::int32_t, 2>,
-    // layer_cu_seqlens_q: specs/sglang/backends/page_tables.yaml:109
+    // layer_cu_seqlens_q: specs/sglang/backends/page_tables.yaml:110
     ullage::Slot<std::int32_t, 2>,
-    // layer_cu_seqlens_k: specs/sglang/backends/page_tables.yaml:112
+    // layer_cu_seqlens_k: specs/sglang/backends/page_tables.yaml:113
     ullage::Slot<std::int32_t, 2>
     >;
 

@@ -39,21 +39,21 @@ using Slots = ullage::Table<
     ullage::Slot<std::int32_t, 2>,
     // prefix_cu_seq_lens: specs/sglang/slots.yaml:285
     ullage::Slot<std::int32_t, 2>,
-    // prefix_kv_indices: specs/sglang/slots.yaml:288
+    // prefix_kv_indices: specs/sglang/slots.yaml:289
     ullage::Slot<std::int32_t, 2>,
-    // static_input_embeds: specs/sglang/slots.yaml:297
+    // static_input_embeds: specs/sglang/slots.yaml:298
     ullage::Slot<ullage::bfloat16, 2>,
-    // static_mrope_positions: specs/sglang/slots.yaml:301
+    // static_mrope_positions: specs/sglang/slots.yaml:302
     ullage::Slot<std::int64_t, 2>,
-    // static_mamba_track_indices: specs/sglang/slots.yaml:305
+    // static_mamba_track_indices: specs/sglang/slots.yaml:306
     ullage::Slot<std::int64_t, 1>,
-    // static_mamba_track_mask: specs/sglang/slots.yaml:309
+    // static_mamba_track_mask: specs/sglang/slots.yaml:310
     ullage::Slot<bool, 1>,
-    // static_mamba_track_seqlens: specs/sglang/slots.yaml:312
+    // static_mamba_track_seqlens: specs/sglang/slots.yaml:313
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // static_draft_hidden_states: specs/sglang/slots.yaml:316
+    // static_draft_hidden_states: specs/sglang/slots.yaml:317
     ullage::Slot<ullage::bfloat16, 2>,
-    // num_token_non_padded: specs/sglang/slots.yaml:320
+    // num_token_non_padded: specs/sglang/slots.yaml:321
     ullage::Slot<std::int32_t, 1>
     >;
 
