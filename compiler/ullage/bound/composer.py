@@ -56,12 +56,13 @@ class Composer:
     which ranks each marked maximum is. `maxima`: those over ranks, as if there were one in each
     mode. With `may_be_absent` what a rank in another mode brings starts from zero; without it this
     has to make no difference. `shares`: what ranks bring to sums and maxima. `lows`: the least
-    values that are declared. `arrived`: the axes with which other ranks come to a collective.
+    values that are declared. `arrived`: the axes with which ranks come to a collective.
     """
 
     resolved: ResolvedSpec
     for_worker: ForWorker
     lows: Mapping[str, Expr]
+    transforms: Mapping[str, Transform]
     runners: tuple[Runner, ...] = ()
     own_peer: bool = False
     may_be_absent: bool = False
@@ -161,7 +162,7 @@ class Composer:
             return []
         own = [entry for runner in self.runners for entry in runner.pipeline_in(mode.name)]
         entries = (*mode.pipeline, *own)
-        steps = [self.transform(entry) for entry in entries]
+        steps = [self.transforms[entry.transform] for entry in entries]
         expressions = [
             *(value for _, value in mode.axes),
             *(value for entry in entries for _, value in entry.arguments),
@@ -220,7 +221,7 @@ class Composer:
         stages = [Stage(None, TRUE, dict(axes), mode.place)]
         turns: dict[str, int] = {}
         for position, entry in enumerate((*mode.pipeline, *own)):
-            step = self.transform(entry)
+            step = self.transforms[entry.transform]
             group = step.collective.group if step.collective else ""
             turn = (group, turns.get(group, 0))
             if turn == until:
@@ -245,9 +246,6 @@ class Composer:
         }
         return {**serving_names(named), **axes, **arguments}
 
-    def transform(self, entry: PipelineEntry) -> Transform:
-        return self.resolved.transforms[entry.transform]
-
     # Other ranks
 
     def peers_of(self, mode: Mode) -> list[Mode]:
@@ -263,7 +261,7 @@ class Composer:
         if key not in self.arrived:
             self.arrived[key], _ = self.pipeline(peer, turn, origin, guard)
         group, position = turn
-        steps = ((entry, self.transform(entry).collective) for entry in peer.pipeline)
+        steps = ((entry, self.transforms[entry.transform].collective) for entry in peer.pipeline)
         entries = [entry for entry, joined in steps if joined and joined.group == group]
         named = self.live_of(peer, origin, guard)
         return self.seen_by(entries[position], named, self.arrived[key])
@@ -342,7 +340,7 @@ class Composer:
 
     def has_one_group(self, mode: Mode) -> bool:
         """Whether all collectives of a mode are over the same ranks."""
-        found = (self.transform(entry).collective for entry in mode.pipeline)
+        found = (self.transforms[entry.transform].collective for entry in mode.pipeline)
         return len({each.group for each in found if each is not None}) <= 1
 
     def choice(self, turn: Turn, condition: Expr, origin: str, *, of_own: bool) -> Name:

@@ -34,7 +34,7 @@ from ullage.expr.tree import (
     walk,
 )
 from ullage.spec.check import ResolvedSpec
-from ullage.spec.model import Mode, PipelineEntry, Runner
+from ullage.spec.model import Mode, PipelineEntry, Runner, Transform
 
 
 def compose(
@@ -57,11 +57,13 @@ class OfRunner:
     """What is so of a runner of one worker in all of its modes.
 
     `exists` is where it does. `lows`: see `declared_lows`. `own`: see `own_dimensions`.
+    `transforms`: see `read_transforms`.
     """
 
     exists: Expr
     lows: Mapping[str, Expr]
     own: Mapping[str, Mapping[str, Expr]]
+    transforms: Mapping[str, Transform]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,7 @@ class _Composition:
                 self.resolved,
                 self.rewrite,
                 self.declared.lows,
+                self.declared.transforms,
                 runners,
                 own_peer=own_peer,
                 may_be_absent=may_be_absent,
@@ -133,7 +136,7 @@ class _Composition:
 
     def _rounds(self, composer: Composer) -> Iterator[Round]:
         """The rounds in which an extent may be attained; none where ranks agree on nothing."""
-        if not any(composer.transform(entry).collective for entry in self.mode.pipeline):
+        if not any(composer.transforms[entry.transform].collective for entry in self.mode.pipeline):
             return
         others = composer.others_of(self.mode)
         for course in courses(composer, self.mode, self._own, others):

@@ -31,16 +31,18 @@ from ullage.spec.model import Mode, PipelineEntry, Transform
 
 
 class Ranks(OtherRanks, Protocol):
-    """What is known of the ranks, and of the pipelines of their modes."""
+    """What is known of the ranks, and of the pipelines of their modes.
+
+    `transforms`: those of the spec, as far as anybody reads what they assign.
+    """
+
+    transforms: Mapping[str, Transform]
 
     def live_of(self, mode: Mode, origin: str = "", guard: Expr = TRUE) -> Axes:
         """The live variables of a batch of another rank, or of the own one."""
 
     def first_axes(self, mode: Mode, origin: str = "") -> Axes:
         """The axes of the live batch, before anything is done to it."""
-
-    def transform(self, entry: PipelineEntry) -> Transform:
-        """The transform of an entry of a pipeline."""
 
     def seen_by(self, entry: PipelineEntry, named: Axes, axes: Axes) -> Axes:
         """What a transform sees of a rank: what varies while serving, its axes and arguments."""
@@ -118,14 +120,14 @@ class _Rank:
         """The next collective, after what this rank does alone before it."""
         for entry in self.mode.pipeline[self.done :]:
             self.done += 1
-            if self.ranks.transform(entry).collective:
+            if self.ranks.transforms[entry.transform].collective:
                 return entry
             self.alone(entry)
         raise AssertionError("ranks of one round run the same collectives")
 
     def alone(self, entry: PipelineEntry) -> None:
         """Runs a transform that takes nothing over ranks."""
-        step = self.ranks.transform(entry)
+        step = self.ranks.transforms[entry.transform]
         local = self.sees(entry)
         values = self.written.of(step)
         self.assign(step, {name: substitute(value, local) for name, value in values.items()})
@@ -152,7 +154,7 @@ class _Pair:
         mode, ranks = self.own.mode, self.written.ranks
         found = [Stage(None, TRUE, dict(self.own.axes), mode.place)]
         for position, entry in enumerate((*mode.pipeline, *of_runner)):
-            step = ranks.transform(entry)
+            step = ranks.transforms[entry.transform]
             if step.collective:
                 joined = self.other.to_collective()
                 self._together(step, self.own.sees(entry), self.other.sees(joined))

@@ -12,6 +12,7 @@ from ullage.bound.problem import Domain, ModeProblem, Problem, RunnerProblem
 from ullage.bound.relations import from_condition
 from ullage.bound.sums import NotSummableError
 from ullage.bound.targets import own_dimensions, with_targets
+from ullage.bound.unread import read_transforms
 from ullage.diagnostics.diagnostic import Collector
 from ullage.expr.simplify import fold
 from ullage.expr.spell import spell
@@ -79,11 +80,11 @@ class _Runner:
 def _runners(resolved: ResolvedSpec) -> Iterator[_Runner]:
     workers = [_of_worker(resolved, each) for each in resolved.spec.workers]
     for runner in resolved.spec.runners:
-        own = own_dimensions(resolved, runner)
+        own, transforms = own_dimensions(resolved, runner), read_transforms(resolved, runner)
         for of in workers:
             if of.worker.name in runner.workers:
                 exists = fold(conjunction(of.rewrite(of.worker.when), of.rewrite(runner.when)))
-                declared = OfRunner(exists, of.lows, own)
+                declared = OfRunner(exists, of.lows, own, transforms)
                 yield _Runner(resolved, runner, of.worker, of.rewrite, of.serving, declared)
 
 

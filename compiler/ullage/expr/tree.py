@@ -320,7 +320,7 @@ def _substitute_inside(node: Comprehension, values: dict[str, Expr]) -> Expr:
 
 
 def conjunction(*operands: Expr) -> Expr:
-    """`and` of all operands: flattened, without the trivially true ones."""
+    """`and` of all operands: flattened, without the true ones; false of an opposite pair."""
     flat: list[Expr] = []
     for operand in operands:
         inner = (
@@ -329,7 +329,7 @@ def conjunction(*operands: Expr) -> Expr:
             else (operand,)
         )
         flat.extend(part for part in inner if part != TRUE and part not in flat)
-    if FALSE in flat:
+    if FALSE in flat or any(isinstance(part, Not) and part.operand in flat for part in flat):
         return FALSE
     if not flat:
         return TRUE
@@ -337,7 +337,7 @@ def conjunction(*operands: Expr) -> Expr:
 
 
 def disjunction(*operands: Expr) -> Expr:
-    """`or` of all operands: flattened, without the trivially false ones; true of an opposite pair."""
+    """`or` of all operands: flattened, without the false ones; true of an opposite pair."""
     flat: list[Expr] = []
     for operand in operands:
         inner = (

@@ -205,7 +205,7 @@ class ArenaPlan:
             start_of_prefill_graph_draft + bytes_of_prefill_graph_draft,
             start_of_decode_graph_target_kept + bytes_of_decode_graph_target_kept,
         )
-        # specs/sglang/slots.yaml:219: what is kept shares storage with nothing
+        # specs/sglang/slots.yaml:234: what is kept shares storage with nothing
         # specs/sglang/backends/page_tables.yaml:39: all that is kept
         start_of_dflash_worker_draft_kept = max(
             start_of_decode_graph_target + bytes_of_decode_graph_target,
@@ -283,7 +283,7 @@ class ArenaPlan:
             start_of_draft_extend_graph_draft_kept + bytes_of_draft_extend_graph_draft_kept,
             start_of_draft_graph_draft_kept + bytes_of_draft_graph_draft_kept,
         )
-        # specs/sglang/slots.yaml:239: what is kept shares storage with nothing
+        # specs/sglang/slots.yaml:254: what is kept shares storage with nothing
         # specs/sglang/backends/page_tables.yaml:39: all that is kept
         start_of_ngram_worker_target_kept = max(
             start_of_decode_graph_target + bytes_of_decode_graph_target,

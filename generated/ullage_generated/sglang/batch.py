@@ -247,6 +247,9 @@ class Rows(NamedTuple):
     # specs/sglang/engine.yaml:26
     gathered_tokens: int
     """Rows of the buffer in which ranks gather their tokens."""
+    # specs/sglang/engine.yaml:28
+    late_tokens: int
+    """Rows that late layers of all ranks compute together."""
 
     @property
     def brought(self) -> tuple[int, ...]:
@@ -291,8 +294,9 @@ class LiveBatch:
         padding; [requests], int64 or int32: rows of the request table; needed in every mode but
         capture_prefill, dflash_block, ngram_draft; optional in capture_prefill.
     seq_lens: [requests], int64 or int32: tokens of each sequence; [requests], int32 or int64:
-        tokens of each sequence; needed in every mode but capture_multi_layer, capture_prefill,
-        dflash_block, ngram_draft; optional in capture_multi_layer, capture_prefill.
+        tokens of each sequence; needed in every mode but capture_draft_extend, capture_multi_layer,
+        capture_prefill, dflash_block, ngram_draft; optional in capture_draft_extend,
+        capture_multi_layer, capture_prefill.
     seq_lens_cpu: [requests], int64: the same on the host; [requests], int32 or int64: the same on
         the host; [requests], int32 or int64: tokens of each sequence; optional in every mode but
         ngram_draft.
@@ -344,6 +348,13 @@ class LiveBatch:
     pipeline_residual: [proxy_tokens, hidden_size], bfloat16 or float32: its residual stream;
         optional in adaptive_verify, capture, capture_prefill, decode, decode_beside_extend,
         dllm_extend, extend, mixed, target_verify.
+    pipeline_residual_bank: [proxy_tokens, attention_residual_blocks, hidden_size], bfloat16 or
+        float32: or what earlier blocks of layers have computed; optional in adaptive_verify,
+        capture, capture_prefill, decode, decode_beside_extend, dllm_extend, extend, mixed,
+        target_verify.
+    pipeline_topk_indices: [tokens, proxy_index_topk], int32 or int64: places that its sparse
+        attention has looked at; optional in adaptive_verify, capture, capture_prefill, decode,
+        decode_beside_extend, dllm_extend, extend, mixed, target_verify.
     draft_cache_loc: [tokens * speculative_num_steps // token_per_request], int64 or int32:
         key-value slots of all draft steps; optional in capture_draft, eagle_draft.
     topk_p: [requests, speculative_eagle_topk], float32: probabilities of the first branches;
@@ -395,7 +406,7 @@ class LiveBatch:
     """[tokens], int64 or int32: token ids; optional in every mode but capture_frozen,
     dflash_block, ngram_draft.
     """
-    # specs/sglang/slots.yaml:339
+    # specs/sglang/slots.yaml:354
     input_embeds: Tensor | None = None
     """Passed on as it is: embeddings in place of token ids; optional."""
     # specs/sglang/modes/extend_in_two.yaml:9
@@ -421,38 +432,41 @@ class LiveBatch:
     optional in every mode but capture_draft, capture_frozen, dflash_block, ngram_draft.
     """
     # specs/sglang/slots.yaml:15
-    # specs/sglang/slots.yaml:302
+    # specs/sglang/slots.yaml:317
     mrope_positions: Tensor | None = None
     """[3, tokens], int64: three-axis rotary positions, cut along their last axis; [3, tokens],
     int64: three-axis rotary positions; optional in every mode but dflash_block, ngram_draft.
     """
     # specs/sglang/slots.yaml:18
-    # specs/sglang/slots.yaml:269
+    # specs/sglang/slots.yaml:284
     req_pool_indices: Tensor | None = None
     """[requests], int64 or int32: rows of the request table; row 0 is reserved for padding;
     [requests], int64 or int32: rows of the request table; needed in every mode but
     capture_prefill, dflash_block, ngram_draft; optional in capture_prefill.
     """
     # specs/sglang/slots.yaml:21
-    # specs/sglang/slots.yaml:170
-    # specs/sglang/slots.yaml:257
+    # specs/sglang/slots.yaml:144
+    # specs/sglang/slots.yaml:185
+    # specs/sglang/slots.yaml:272
     seq_lens: Tensor | None = None
     """[requests], int64 or int32: tokens of each sequence; [requests], int32 or int64: tokens of
-    each sequence; needed in every mode but capture_multi_layer, capture_prefill,
-    dflash_block, ngram_draft; optional in capture_multi_layer, capture_prefill.
+    each sequence; needed in every mode but capture_draft_extend, capture_multi_layer,
+    capture_prefill, dflash_block, ngram_draft; optional in capture_draft_extend,
+    capture_multi_layer, capture_prefill.
     """
     # specs/sglang/slots.yaml:24
-    # specs/sglang/slots.yaml:173
-    # specs/sglang/slots.yaml:235
-    # specs/sglang/slots.yaml:276
+    # specs/sglang/slots.yaml:147
+    # specs/sglang/slots.yaml:188
+    # specs/sglang/slots.yaml:250
+    # specs/sglang/slots.yaml:291
     seq_lens_cpu: Tensor | None = None
     """[requests], int64: the same on the host; [requests], int32 or int64: the same on the host;
     [requests], int32 or int64: tokens of each sequence; optional in every mode but
     ngram_draft.
     """
     # specs/sglang/slots.yaml:28
-    # specs/sglang/slots.yaml:132
-    # specs/sglang/slots.yaml:260
+    # specs/sglang/slots.yaml:141
+    # specs/sglang/slots.yaml:275
     extend_seq_lens: Tensor | None = None
     """[requests], int32 or int64: new tokens of each request; [requests], int64 or int32: new
     tokens of each request; optional in every mode but adaptive_verify, capture,
@@ -460,7 +474,7 @@ class LiveBatch:
     frozen_kv_draft, ngram_draft, target_verify.
     """
     # specs/sglang/slots.yaml:32
-    # specs/sglang/slots.yaml:263
+    # specs/sglang/slots.yaml:278
     extend_prefix_lens: Tensor | None = None
     """[requests], int32 or int64: tokens already in the pool; [requests], int64 or int32: tokens
     already in the pool; optional in adaptive_draft_extend, capture_prefill,
@@ -468,8 +482,8 @@ class LiveBatch:
     dllm_extend, draft_extend, extend, extend_in_two, mixed, split_prefill.
     """
     # specs/sglang/slots.yaml:36
-    # specs/sglang/slots.yaml:176
-    # specs/sglang/slots.yaml:266
+    # specs/sglang/slots.yaml:191
+    # specs/sglang/slots.yaml:281
     extend_start_loc: Tensor | None = None
     """[requests], int32 or int64: first token of each request; [requests], int64 or int32: first
     token of each request; optional in every mode but adaptive_verify, capture, capture_block,
@@ -483,14 +497,14 @@ class LiveBatch:
     capture_multi_layer, capture_prefill, dflash_block, ngram_draft.
     """
     # specs/sglang/slots.yaml:44
-    # specs/sglang/slots.yaml:144
-    # specs/sglang/slots.yaml:306
+    # specs/sglang/slots.yaml:159
+    # specs/sglang/slots.yaml:321
     mamba_track_indices: Tensor | None = None
     """[requests], int64: where the state of each request is kept; optional in every mode but
     capture_block, capture_draft, capture_frozen, dflash_block, ngram_draft.
     """
     # specs/sglang/slots.yaml:47
-    # specs/sglang/slots.yaml:310
+    # specs/sglang/slots.yaml:325
     mamba_track_mask: Tensor | None = None
     """[requests], bool: whether the state is kept in this round; optional in every mode but
     capture_block, capture_draft, capture_draft_extend, capture_frozen, capture_multi_layer,
@@ -557,25 +571,37 @@ class LiveBatch:
     adaptive_verify, capture, capture_prefill, decode, decode_beside_extend, dllm_extend,
     extend, mixed, target_verify.
     """
-    # specs/sglang/slots.yaml:96
+    # specs/sglang/slots.yaml:97
+    pipeline_residual_bank: Tensor | None = None
+    """[proxy_tokens, attention_residual_blocks, hidden_size], bfloat16 or float32: or what
+    earlier blocks of layers have computed; optional in adaptive_verify, capture,
+    capture_prefill, decode, decode_beside_extend, dllm_extend, extend, mixed, target_verify.
+    """
+    # specs/sglang/slots.yaml:101
+    pipeline_topk_indices: Tensor | None = None
+    """[tokens, proxy_index_topk], int32 or int64: places that its sparse attention has looked
+    at; optional in adaptive_verify, capture, capture_prefill, decode, decode_beside_extend,
+    dllm_extend, extend, mixed, target_verify.
+    """
+    # specs/sglang/slots.yaml:105
     draft_cache_loc: Tensor | None = None
     """[tokens * speculative_num_steps // token_per_request], int64 or int32: key-value slots of
     all draft steps; optional in capture_draft, eagle_draft.
     """
-    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:113
     topk_p: Tensor | None = None
     """[requests, speculative_eagle_topk], float32: probabilities of the first branches; optional
     in capture_draft, eagle_draft.
     """
-    # specs/sglang/slots.yaml:107
+    # specs/sglang/slots.yaml:116
     topk_index: Tensor | None = None
     """[requests, speculative_eagle_topk], int64 or int32: their tokens; optional in
     capture_draft, eagle_draft.
     """
-    # specs/sglang/slots.yaml:110
-    # specs/sglang/slots.yaml:129
-    # specs/sglang/slots.yaml:155
-    # specs/sglang/slots.yaml:317
+    # specs/sglang/slots.yaml:119
+    # specs/sglang/slots.yaml:138
+    # specs/sglang/slots.yaml:170
+    # specs/sglang/slots.yaml:332
     hidden_states: Tensor | None = None
     """[requests, draft_hidden_size], bfloat16 or float32: hidden states that the first step
     begins from; [tokens, draft_input_size], bfloat16 or float32: hidden states of the target;
@@ -585,72 +611,72 @@ class LiveBatch:
     capture_frozen, capture_multi_layer, capture_prefill, draft_extend, eagle_draft, extend,
     frozen_kv_draft.
     """
-    # specs/sglang/slots.yaml:113
-    # specs/sglang/slots.yaml:183
+    # specs/sglang/slots.yaml:122
+    # specs/sglang/slots.yaml:198
     temperatures: Tensor | None = None
     """[requests, 1], float32: how evenly a draft is sampled; optional in capture_draft,
     capture_multi_layer, draft_extend, eagle_draft.
     """
-    # specs/sglang/slots.yaml:116
+    # specs/sglang/slots.yaml:125
     top_ks: Tensor | None = None
     """[requests], int32 or int64: of how many tokens a draft is sampled; optional in
     capture_draft, eagle_draft.
     """
-    # specs/sglang/slots.yaml:122
-    # specs/sglang/slots.yaml:187
+    # specs/sglang/slots.yaml:131
+    # specs/sglang/slots.yaml:202
     sampling_seed: Tensor | None = None
     """[requests], int64: what the tokens of a draft are drawn with; optional in capture_draft,
     capture_multi_layer, draft_extend, eagle_draft.
     """
-    # specs/sglang/slots.yaml:125
+    # specs/sglang/slots.yaml:134
     seed_topk: Tensor | None = None
     """[requests, draft_index_topk], int32: places that sparse attention of the first step looks
     at; optional in capture_draft, eagle_draft.
     """
-    # specs/sglang/slots.yaml:135
+    # specs/sglang/slots.yaml:150
     num_correct_drafts: Tensor | None = None
     """[requests], int32 or int64: drafts that the target agreed with; optional in
     capture_draft_extend, capture_multi_layer, draft_extend.
     """
-    # specs/sglang/slots.yaml:138
+    # specs/sglang/slots.yaml:153
     num_accept_tokens: Tensor | None = None
     """[requests], int32 or int64: these and one token more, -1 in a row without a request;
     optional in capture_draft_extend, capture_multi_layer, draft_extend.
     """
-    # specs/sglang/slots.yaml:141
+    # specs/sglang/slots.yaml:156
     select_index: Tensor | None = None
     """[requests], int64 or int32: the row of each request that has logits; optional in
     capture_draft_extend, capture_multi_layer, draft_extend.
     """
-    # specs/sglang/slots.yaml:159
+    # specs/sglang/slots.yaml:174
     bonus_tokens: Tensor | None = None
     """[requests // speculative_eagle_topk], int64 or int32: the token that each draft follows;
     optional in capture_frozen, frozen_kv_draft.
     """
-    # specs/sglang/slots.yaml:195
+    # specs/sglang/slots.yaml:210
     block_embeds: Tensor | None = None
     """[tokens, draft_hidden_size], bfloat16 or float32: embeddings of the block; optional in
     capture_block, dflash_draft.
     """
-    # specs/sglang/slots.yaml:239
+    # specs/sglang/slots.yaml:254
     draft_tokens: Tensor | None = None
     """[tokens], int64 or int32: tokens of the tree that was looked up; optional in ngram_draft."""
-    # specs/sglang/slots.yaml:242
+    # specs/sglang/slots.yaml:257
     tree_mask: Tensor | None = None
     """[tokens * speculative_num_draft_tokens], bool: which tokens of its tree each token
     follows; optional in ngram_draft.
     """
-    # specs/sglang/slots.yaml:272
+    # specs/sglang/slots.yaml:287
     orig_seq_lens: Tensor | None = None
     """[requests], int64 or int32: tokens of each sequence before it was cut; optional in
     capture_prefill, decode_beside_extend, extend, mixed.
     """
-    # specs/sglang/slots.yaml:313
+    # specs/sglang/slots.yaml:328
     mamba_track_seqlens: Tensor | None = None
     """[requests], int32 or int64: after how many tokens the state is kept; optional in
     capture_prefill, decode_beside_extend, extend, mixed.
     """
-    # specs/sglang/engine.yaml:124
+    # specs/sglang/engine.yaml:126
     adaptive_draft_tokens: int | None = None
     """Draft tokens of each request in the round; None for the configured value."""
 
@@ -776,6 +802,16 @@ class LoadedBatch:
     def gathered_tokens(self) -> int:
         """Gathered_tokens after padding."""
         return self.padded.gathered_tokens
+
+    @property
+    def live_late_tokens(self) -> int:
+        """Late_tokens that the scheduler's tensors bring."""
+        return self.live.late_tokens
+
+    @property
+    def late_tokens(self) -> int:
+        """Late_tokens after padding."""
+        return self.padded.late_tokens
 
     @property
     def has_padding(self) -> bool:
@@ -904,34 +940,46 @@ class DecodeGraphTargetBatch(LoadedBatch):
     """
     # specs/sglang/slots.yaml:93
     pipeline_residual: Tensor | None = None
-    """[proxy_tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
-    # specs/sglang/slots.yaml:321
+    """[proxy_tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1 and
+    residual_streams == 1 and attention_residual_blocks == 0.
+    """
+    # specs/sglang/slots.yaml:97
+    pipeline_residual_bank: Tensor | None = None
+    """[proxy_tokens, attention_residual_blocks, hidden_size], bfloat16: or what earlier blocks
+    of layers have computed; only where pp_size > 1 and attention_residual_blocks > 0.
+    """
+    # specs/sglang/slots.yaml:101
+    pipeline_topk_indices: Tensor | None = None
+    """[tokens, proxy_index_topk], int32: places that its sparse attention has looked at; only
+    where pp_size > 1 and proxy_index_topk > 0.
+    """
+    # specs/sglang/slots.yaml:336
     num_token_non_padded: Tensor | None = None
     """[1], int32: rows that are real, or those of them that this rank routes; expert routing
     skips the rest; only where counts_real_tokens.
     """
-    # specs/sglang/slots.yaml:331
+    # specs/sglang/slots.yaml:346
     first_num_token_non_padded: Tensor | None = None
     """[1], int32: the same of the first of two batches that overlap; only where
     enable_two_batch_overlap.
     """
-    # specs/sglang/slots.yaml:334
+    # specs/sglang/slots.yaml:349
     second_num_token_non_padded: Tensor | None = None
     """[1], int32: and of the second; only where enable_two_batch_overlap."""
-    # specs/sglang/backends/dsa.yaml:15
+    # specs/sglang/backends/dsa.yaml:26
     dsa_page_table: Tensor | None = None
     """[tokens, dsa_columns], int32: slots or pages of the sequence of each token; only where
     has_dsa.
     """
-    # specs/sglang/backends/dsa.yaml:18
+    # specs/sglang/backends/dsa.yaml:29
     dsa_cache_seqlens: Tensor | None = None
     """[tokens], int32: keys that each token sees; only where has_dsa."""
-    # specs/sglang/backends/dsa.yaml:20
+    # specs/sglang/backends/dsa.yaml:31
     dsa_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the selected keys of each request begin; only where has_dsa
     and hip.
     """
-    # specs/sglang/backends/dsa.yaml:23
+    # specs/sglang/backends/dsa.yaml:34
     dsa_kv_indices: Tensor | None = None
     """[requests, dsa_index_topk], int32: slots of the selected keys; only where has_dsa and hip."""
     # specs/sglang/backends/flashinfer.yaml:43
@@ -1138,7 +1186,7 @@ class DecodeGraphTargetBatch(LoadedBatch):
     """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
     has_triton.
     """
-    # specs/sglang/slots.yaml:339
+    # specs/sglang/slots.yaml:354
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1205,45 +1253,45 @@ class DflashGraphDraftBatch(LoadedBatch):
     """[(requests * sequence_fill + tokens) * target_width], bool: which keys each token sees
     while a graph is captured; loaded in capture_block.
     """
-    # specs/sglang/slots.yaml:195
+    # specs/sglang/slots.yaml:210
     block_input_embeds: Tensor | None = None
     """[tokens, draft_hidden_size], bfloat16: embeddings of the block; only where
     has_block_graph.
     """
-    # specs/sglang/slots.yaml:198
+    # specs/sglang/slots.yaml:213
     block_proposals: Tensor | None = None
     """[requests * proposed_tokens], int64: the proposed tokens of every block; only where
     samples_blocks.
     """
-    # specs/sglang/slots.yaml:201
+    # specs/sglang/slots.yaml:216
     block_local_max: Tensor | None = None
     """[requests * proposed_tokens], bfloat16: the best score among the tokens of this rank; only
     where samples_over_ranks.
     """
-    # specs/sglang/slots.yaml:204
+    # specs/sglang/slots.yaml:219
     block_local_ids: Tensor | None = None
     """[requests * proposed_tokens], int64: and the token that has it; only where
     samples_over_ranks.
     """
-    # specs/sglang/slots.yaml:207
+    # specs/sglang/slots.yaml:222
     block_gathered_max: Tensor | None = None
     """[tp_size, requests * proposed_tokens], bfloat16: the best scores of all ranks; only where
     samples_over_ranks.
     """
-    # specs/sglang/slots.yaml:210
+    # specs/sglang/slots.yaml:225
     block_gathered_ids: Tensor | None = None
     """[tp_size, requests * proposed_tokens], int64: and their tokens; only where
     samples_over_ranks.
     """
-    # specs/sglang/slots.yaml:213
+    # specs/sglang/slots.yaml:228
     block_best_rank: Tensor | None = None
     """[1, requests * proposed_tokens], int64: which rank has the best of all; only where
     samples_over_ranks.
     """
-    # specs/sglang/slots.yaml:216
+    # specs/sglang/slots.yaml:231
     block_selected_ids: Tensor | None = None
     """[1, requests * proposed_tokens], int64: its token; only where samples_over_ranks."""
-    # specs/sglang/slots.yaml:321
+    # specs/sglang/slots.yaml:336
     num_token_non_padded: Tensor | None = None
     """[1], int32: rows that are real, or those of them that this rank routes; expert routing
     skips the rest; only where counts_real_tokens.
@@ -1402,7 +1450,7 @@ class DflashGraphDraftBatch(LoadedBatch):
     """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
     has_triton.
     """
-    # specs/sglang/slots.yaml:339
+    # specs/sglang/slots.yaml:354
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1415,33 +1463,33 @@ class DflashWorkerDraftBatch(LoadedBatch):
     or whose source is absent, is None.
     """
 
-    # specs/sglang/slots.yaml:219
+    # specs/sglang/slots.yaml:234
     laid_out_ids: Tensor | None = None
     """[tokens], int64: the last token of each request, and masks; only where
     speculative_algorithm == dflash.
     """
-    # specs/sglang/slots.yaml:222
+    # specs/sglang/slots.yaml:237
     laid_out_positions: Tensor | None = None
     """[tokens], int64: their rotary positions; only where speculative_algorithm == dflash."""
-    # specs/sglang/slots.yaml:225
+    # specs/sglang/slots.yaml:240
     laid_out_tokens: Tensor | None = None
     """[tokens], int64: the last token of each request, and the drafts; only where
     speculative_algorithm == dflash.
     """
-    # specs/sglang/slots.yaml:228
+    # specs/sglang/slots.yaml:243
     laid_out_cache_loc: Tensor | None = None
     """[tokens], int64: key-value slots of the block; only where speculative_algorithm == dflash."""
-    # specs/sglang/slots.yaml:232
+    # specs/sglang/slots.yaml:247
     laid_out_end: Tensor | None = None
     """[requests], int32: where the block of each request ends; only where speculative_algorithm
     == dflash.
     """
-    # specs/sglang/slots.yaml:235
+    # specs/sglang/slots.yaml:250
     laid_out_seq_lens_cpu: Tensor | None = None
     """[requests], int32 on the host: tokens of each sequence; only where speculative_algorithm
     == dflash.
     """
-    # specs/sglang/slots.yaml:339
+    # specs/sglang/slots.yaml:354
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1483,12 +1531,6 @@ class DraftExtendGraphDraftBatch(LoadedBatch):
     # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor | None = None
     """[requests], int64: rows of the request table; row 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:21
-    seq_lens: Tensor | None = None
-    """[requests], int64: tokens of each sequence."""
-    # specs/sglang/slots.yaml:24
-    seq_lens_cpu: Tensor | None = None
-    """[requests], int64 on the host: the same on the host."""
     # specs/sglang/slots.yaml:78
     global_num_tokens: Tensor | None = None
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank."""
@@ -1497,56 +1539,62 @@ class DraftExtendGraphDraftBatch(LoadedBatch):
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
     logits.
     """
-    # specs/sglang/slots.yaml:129
+    # specs/sglang/slots.yaml:138
     target_hidden_states: Tensor | None = None
     """[tokens, draft_input_size], bfloat16: hidden states of the target; only where
     catches_up_in_graphs.
     """
-    # specs/sglang/slots.yaml:132
+    # specs/sglang/slots.yaml:141
     verify_extend_seq_lens: Tensor | None = None
     """[requests], int32: new tokens of each request; only where catches_up_in_graphs."""
-    # specs/sglang/slots.yaml:135
+    # specs/sglang/slots.yaml:144
+    catch_up_seq_lens: Tensor | None = None
+    """[requests], int64: tokens of each sequence; only where has_draft_extend_graph."""
+    # specs/sglang/slots.yaml:147
+    catch_up_seq_lens_cpu: Tensor | None = None
+    """[requests], int64 on the host: the same on the host; only where has_draft_extend_graph."""
+    # specs/sglang/slots.yaml:150
     num_correct_drafts: Tensor | None = None
     """[requests], int32: drafts that the target agreed with; only where catches_up_in_graphs."""
-    # specs/sglang/slots.yaml:138
+    # specs/sglang/slots.yaml:153
     num_accept_tokens: Tensor | None = None
     """[requests], int32: these and one token more, -1 in a row without a request; only where
     catches_up_in_graphs.
     """
-    # specs/sglang/slots.yaml:141
+    # specs/sglang/slots.yaml:156
     select_index: Tensor | None = None
     """[requests], int64: the row of each request that has logits; only where
     catches_up_in_graphs.
     """
-    # specs/sglang/slots.yaml:144
+    # specs/sglang/slots.yaml:159
     draft_mamba_track_indices: Tensor | None = None
     """[requests], int64: where the state of each request is kept; only where
     catches_up_in_graphs and mamba_extra_buffer.
     """
-    # specs/sglang/slots.yaml:148
+    # specs/sglang/slots.yaml:163
     draft_extend_seed_topk: Tensor | None = None
     """[tokens, draft_index_topk], int32: the same for the next draft; only where
     has_draft_extend_graph and draft_index_topk > 0.
     """
-    # specs/sglang/slots.yaml:152
+    # specs/sglang/slots.yaml:167
     draft_logits: Tensor | None = None
     """[requests, draft_vocab_size], float32: logits of one row for each request; only where
     has_draft_extend_graph.
     """
-    # specs/sglang/backends/dsa.yaml:15
+    # specs/sglang/backends/dsa.yaml:26
     dsa_page_table: Tensor | None = None
     """[tokens, dsa_columns], int32: slots or pages of the sequence of each token; only where
     has_dsa.
     """
-    # specs/sglang/backends/dsa.yaml:18
+    # specs/sglang/backends/dsa.yaml:29
     dsa_cache_seqlens: Tensor | None = None
     """[tokens], int32: keys that each token sees; only where has_dsa."""
-    # specs/sglang/backends/dsa.yaml:20
+    # specs/sglang/backends/dsa.yaml:31
     dsa_kv_indptr: Tensor | None = None
     """[requests + 1], int32: where the selected keys of each request begin; only where has_dsa
     and hip.
     """
-    # specs/sglang/backends/dsa.yaml:23
+    # specs/sglang/backends/dsa.yaml:34
     dsa_kv_indices: Tensor | None = None
     """[requests, dsa_index_topk], int32: slots of the selected keys; only where has_dsa and hip."""
     # specs/sglang/backends/flashinfer.yaml:43
@@ -1703,7 +1751,7 @@ class DraftExtendGraphDraftBatch(LoadedBatch):
     """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
     has_triton.
     """
-    # specs/sglang/slots.yaml:339
+    # specs/sglang/slots.yaml:354
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1761,44 +1809,44 @@ class DraftGraphDraftBatch(LoadedBatch):
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
     logits.
     """
-    # specs/sglang/slots.yaml:96
+    # specs/sglang/slots.yaml:105
     draft_cache_loc: Tensor | None = None
     """[tokens * speculative_num_steps], int64: key-value slots of all draft steps; only where
     has_draft_graph.
     """
-    # specs/sglang/slots.yaml:101
+    # specs/sglang/slots.yaml:110
     draft_seq_lens_of_one: Tensor | None = None
     """[requests], int32: a draft step extends each request by one token; only where
     has_draft_graph.
     """
-    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:113
     draft_topk_p: Tensor | None = None
     """[requests, speculative_eagle_topk], float32: probabilities of the first branches; only
     where has_draft_graph.
     """
-    # specs/sglang/slots.yaml:107
+    # specs/sglang/slots.yaml:116
     draft_topk_index: Tensor | None = None
     """[requests, speculative_eagle_topk], int64: their tokens; only where has_draft_graph."""
-    # specs/sglang/slots.yaml:110
+    # specs/sglang/slots.yaml:119
     draft_hidden_states: Tensor | None = None
     """[requests, draft_hidden_size], bfloat16: hidden states that the first step begins from;
     only where has_draft_graph.
     """
-    # specs/sglang/slots.yaml:113
+    # specs/sglang/slots.yaml:122
     draft_temperatures: Tensor | None = None
     """[requests, 1], float32: how evenly a draft is sampled; only where has_draft_graph."""
-    # specs/sglang/slots.yaml:116
+    # specs/sglang/slots.yaml:125
     draft_top_ks: Tensor | None = None
     """[requests], int32: of how many tokens a draft is sampled; only where has_draft_graph."""
-    # specs/sglang/slots.yaml:119
+    # specs/sglang/slots.yaml:128
     draft_probs: Tensor | None = None
     """[requests, draft_vocab_size], float32: what drafts were sampled from; only where
     has_draft_graph and speculative_use_rejection_sampling.
     """
-    # specs/sglang/slots.yaml:122
+    # specs/sglang/slots.yaml:131
     draft_sampling_seed: Tensor | None = None
     """[requests], int64: what the tokens of a draft are drawn with; only where seeds_drafts."""
-    # specs/sglang/slots.yaml:125
+    # specs/sglang/slots.yaml:134
     draft_seed_topk: Tensor | None = None
     """[requests, draft_index_topk], int32: places that sparse attention of the first step looks
     at; only where has_draft_graph and draft_index_topk > 0.
@@ -1895,7 +1943,7 @@ class DraftGraphDraftBatch(LoadedBatch):
     """[speculative_num_steps, tokens, request_table_width], int64: slots of all keys; only where
     has_triton.
     """
-    # specs/sglang/slots.yaml:339
+    # specs/sglang/slots.yaml:354
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -1979,7 +2027,7 @@ class EagerTargetBatch(LoadedBatch):
     # specs/sglang/slots.yaml:53
     ngram_req_lens: Tensor | None = None
     """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:321
+    # specs/sglang/slots.yaml:336
     num_token_non_padded: Tensor | None = None
     """[1], int32: rows that are real, or those of them that this rank routes; expert routing
     skips the rest; only where counts_real_tokens.
@@ -2036,7 +2084,7 @@ class EagerTargetBatch(LoadedBatch):
     # specs/sglang/backends/triton.yaml:19
     triton_mask_indptr: Tensor | None = None
     """[requests + 1], int64: where its mask begins; only where has_triton."""
-    # specs/sglang/slots.yaml:339
+    # specs/sglang/slots.yaml:354
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -2120,7 +2168,7 @@ class EagerDraftBatch(LoadedBatch):
     # specs/sglang/slots.yaml:53
     ngram_req_lens: Tensor | None = None
     """[requests], int32: tokens of a request to look up; only where ngram_embedding."""
-    # specs/sglang/slots.yaml:321
+    # specs/sglang/slots.yaml:336
     num_token_non_padded: Tensor | None = None
     """[1], int32: rows that are real, or those of them that this rank routes; expert routing
     skips the rest; only where counts_real_tokens.
@@ -2164,7 +2212,7 @@ class EagerDraftBatch(LoadedBatch):
     # specs/sglang/backends/triton.yaml:19
     triton_mask_indptr: Tensor | None = None
     """[requests + 1], int64: where its mask begins; only where has_triton."""
-    # specs/sglang/slots.yaml:339
+    # specs/sglang/slots.yaml:354
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -2200,22 +2248,22 @@ class FrozenKvGraphDraftBatch(LoadedBatch):
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
     logits.
     """
-    # specs/sglang/slots.yaml:155
+    # specs/sglang/slots.yaml:170
     frozen_hidden_states: Tensor | None = None
     """[requests // speculative_eagle_topk, draft_input_size], bfloat16: hidden states that the
     first step begins from; only where has_frozen_graph.
     """
-    # specs/sglang/slots.yaml:159
+    # specs/sglang/slots.yaml:174
     frozen_bonus_tokens: Tensor | None = None
     """[requests // speculative_eagle_topk], int64: the token that each draft follows; only where
     has_frozen_graph.
     """
-    # specs/sglang/slots.yaml:162
+    # specs/sglang/slots.yaml:177
     frozen_topk_p: Tensor | None = None
     """[requests // speculative_eagle_topk, speculative_eagle_topk], float32: probabilities of
     the branches of a step; only where has_frozen_graph.
     """
-    # specs/sglang/slots.yaml:166
+    # specs/sglang/slots.yaml:181
     frozen_topk_index: Tensor | None = None
     """[requests // speculative_eagle_topk, speculative_eagle_topk], int64: their tokens; only
     where has_frozen_graph.
@@ -2241,7 +2289,7 @@ class FrozenKvGraphDraftBatch(LoadedBatch):
     """[tokens, attention_heads, triton_kv_splits], float32: and its weight; only where
     has_triton.
     """
-    # specs/sglang/slots.yaml:339
+    # specs/sglang/slots.yaml:354
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -2277,58 +2325,58 @@ class MultiLayerGraphDraftBatch(LoadedBatch):
     """[num_dp_ranks if require_mlp_tp_gather else 1], int32: tokens of each rank that have
     logits.
     """
-    # specs/sglang/slots.yaml:129
+    # specs/sglang/slots.yaml:138
     target_hidden_states: Tensor | None = None
     """[tokens, draft_input_size], bfloat16: hidden states of the target; only where
     catches_up_in_graphs.
     """
-    # specs/sglang/slots.yaml:132
+    # specs/sglang/slots.yaml:141
     verify_extend_seq_lens: Tensor | None = None
     """[requests], int32: new tokens of each request; only where catches_up_in_graphs."""
-    # specs/sglang/slots.yaml:135
+    # specs/sglang/slots.yaml:150
     num_correct_drafts: Tensor | None = None
     """[requests], int32: drafts that the target agreed with; only where catches_up_in_graphs."""
-    # specs/sglang/slots.yaml:138
+    # specs/sglang/slots.yaml:153
     num_accept_tokens: Tensor | None = None
     """[requests], int32: these and one token more, -1 in a row without a request; only where
     catches_up_in_graphs.
     """
-    # specs/sglang/slots.yaml:141
+    # specs/sglang/slots.yaml:156
     select_index: Tensor | None = None
     """[requests], int64: the row of each request that has logits; only where
     catches_up_in_graphs.
     """
-    # specs/sglang/slots.yaml:144
+    # specs/sglang/slots.yaml:159
     draft_mamba_track_indices: Tensor | None = None
     """[requests], int64: where the state of each request is kept; only where
     catches_up_in_graphs and mamba_extra_buffer.
     """
-    # specs/sglang/slots.yaml:170
+    # specs/sglang/slots.yaml:185
     layer_seq_lens: Tensor | None = None
     """[requests], int32: tokens of each sequence; only where has_multi_layer_graph."""
-    # specs/sglang/slots.yaml:173
+    # specs/sglang/slots.yaml:188
     layer_seq_lens_cpu: Tensor | None = None
     """[requests], int32 on the host: the same on the host; only where has_multi_layer_graph."""
-    # specs/sglang/slots.yaml:176
+    # specs/sglang/slots.yaml:191
     layer_extend_start_loc: Tensor | None = None
     """[requests], int32: first token of each request; only where has_multi_layer_graph."""
-    # specs/sglang/slots.yaml:179
+    # specs/sglang/slots.yaml:194
     layer_logits: Tensor | None = None
     """[tokens if require_gathered_buffer else requests, draft_vocab_size], float32: logits of
     one row for each request, or of all rows where ranks gather them; only where
     has_multi_layer_graph.
     """
-    # specs/sglang/slots.yaml:183
+    # specs/sglang/slots.yaml:198
     layer_temperatures: Tensor | None = None
     """[requests, 1], float32: how evenly a draft is sampled; only where has_multi_layer_graph
     and speculative_use_rejection_sampling.
     """
-    # specs/sglang/slots.yaml:187
+    # specs/sglang/slots.yaml:202
     layer_sampling_seed: Tensor | None = None
     """[requests], int64: what the tokens of a draft are drawn with; only where
     has_multi_layer_graph and speculative_use_rejection_sampling.
     """
-    # specs/sglang/slots.yaml:191
+    # specs/sglang/slots.yaml:206
     layer_draft_probs: Tensor | None = None
     """[requests, speculative_num_steps, draft_vocab_size], float32: what the drafts of each
     layer were sampled from; only where has_multi_layer_graph and
@@ -2362,7 +2410,7 @@ class MultiLayerGraphDraftBatch(LoadedBatch):
     """[speculative_num_steps, requests + 1], int32: where its keys begin; only where
     has_page_tables.
     """
-    # specs/sglang/slots.yaml:339
+    # specs/sglang/slots.yaml:354
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -2375,35 +2423,35 @@ class NgramWorkerTargetBatch(LoadedBatch):
     or whose source is absent, is None.
     """
 
-    # specs/sglang/slots.yaml:239
+    # specs/sglang/slots.yaml:254
     ngram_draft_tokens: Tensor | None = None
     """[tokens], int64: tokens of the tree that was looked up; only where speculative_algorithm
     == ngram.
     """
-    # specs/sglang/slots.yaml:242
+    # specs/sglang/slots.yaml:257
     tree_mask: Tensor | None = None
     """[tokens * speculative_num_draft_tokens], bool: which tokens of its tree each token
     follows; only where speculative_algorithm == ngram.
     """
-    # specs/sglang/slots.yaml:245
+    # specs/sglang/slots.yaml:260
     ngram_positions: Tensor | None = None
     """[tokens], int64: rotary positions of the tree; only where speculative_algorithm == ngram."""
-    # specs/sglang/slots.yaml:248
+    # specs/sglang/slots.yaml:263
     retrieve_indexes: Tensor | None = None
     """[requests, speculative_num_draft_tokens], int64: where each token stands in the batch;
     only where speculative_algorithm == ngram.
     """
-    # specs/sglang/slots.yaml:251
+    # specs/sglang/slots.yaml:266
     retrieve_next_token: Tensor | None = None
     """[requests, speculative_num_draft_tokens], int64: the first token that follows each, -1 for
     none; only where speculative_algorithm == ngram.
     """
-    # specs/sglang/slots.yaml:254
+    # specs/sglang/slots.yaml:269
     retrieve_next_sibling: Tensor | None = None
     """[requests, speculative_num_draft_tokens], int64: the next token beside each, -1 for none;
     only where speculative_algorithm == ngram.
     """
-    # specs/sglang/slots.yaml:339
+    # specs/sglang/slots.yaml:354
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -2440,91 +2488,103 @@ class PrefillGraphTargetBatch(LoadedBatch):
     """
     # specs/sglang/slots.yaml:93
     pipeline_residual: Tensor | None = None
-    """[proxy_tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
-    # specs/sglang/slots.yaml:257
+    """[proxy_tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1 and
+    residual_streams == 1 and attention_residual_blocks == 0.
+    """
+    # specs/sglang/slots.yaml:97
+    pipeline_residual_bank: Tensor | None = None
+    """[proxy_tokens, attention_residual_blocks, hidden_size], bfloat16: or what earlier blocks
+    of layers have computed; only where pp_size > 1 and attention_residual_blocks > 0.
+    """
+    # specs/sglang/slots.yaml:101
+    pipeline_topk_indices: Tensor | None = None
+    """[tokens, proxy_index_topk], int32: places that its sparse attention has looked at; only
+    where pp_size > 1 and proxy_index_topk > 0.
+    """
+    # specs/sglang/slots.yaml:272
     static_seq_lens: Tensor | None = None
     """[requests], int64: tokens of each sequence; only where has_static_requests."""
-    # specs/sglang/slots.yaml:260
+    # specs/sglang/slots.yaml:275
     static_extend_seq_lens: Tensor | None = None
     """[requests], int64: new tokens of each request; only where has_static_requests."""
-    # specs/sglang/slots.yaml:263
+    # specs/sglang/slots.yaml:278
     static_extend_prefix_lens: Tensor | None = None
     """[requests], int64: tokens already in the pool; only where has_static_requests."""
-    # specs/sglang/slots.yaml:266
+    # specs/sglang/slots.yaml:281
     static_extend_start_loc: Tensor | None = None
     """[requests], int64: first token of each request; only where has_static_requests."""
-    # specs/sglang/slots.yaml:269
+    # specs/sglang/slots.yaml:284
     static_req_pool_indices: Tensor | None = None
     """[requests], int64: rows of the request table; only where has_static_requests."""
-    # specs/sglang/slots.yaml:272
+    # specs/sglang/slots.yaml:287
     static_orig_seq_lens: Tensor | None = None
     """[requests], int64: tokens of each sequence before it was cut; only where
     has_static_requests.
     """
-    # specs/sglang/slots.yaml:276
+    # specs/sglang/slots.yaml:291
     static_seq_lens_cpu: Tensor | None = None
     """[requests], int64 on the host: the same on the host; only where whole_prefill_graph."""
-    # specs/sglang/slots.yaml:279
+    # specs/sglang/slots.yaml:294
     prefix_starts: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req], int32: where each chunk of a prefix begins;
     only where chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:282
+    # specs/sglang/slots.yaml:297
     prefix_seq_lens: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req], int32: tokens of each; only where
     chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:285
+    # specs/sglang/slots.yaml:300
     prefix_cu_seq_lens: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req + 1], int32: where its keys begin; only where
     chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:289
+    # specs/sglang/slots.yaml:304
     prefix_kv_indices: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req * prefix_chunk_length], int32: slots of all of
     them; only where chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:292
+    # specs/sglang/slots.yaml:307
     prefix_starts_cpu: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req], int32 on the host: where each chunk of a
     prefix begins; only where chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:295
+    # specs/sglang/slots.yaml:310
     prefix_seq_lens_cpu: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req], int32 on the host: tokens of each; only where
     chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:298
+    # specs/sglang/slots.yaml:313
     static_input_embeds: Tensor | None = None
     """[tokens, hidden_size], bfloat16: embeddings of what is not text; only where
     embeds_prompts_target.
     """
-    # specs/sglang/slots.yaml:302
+    # specs/sglang/slots.yaml:317
     static_mrope_positions: Tensor | None = None
     """[3, tokens], int64: three-axis rotary positions; only where enable_prefill_graph and
     is_multimodal.
     """
-    # specs/sglang/slots.yaml:306
+    # specs/sglang/slots.yaml:321
     static_mamba_track_indices: Tensor | None = None
     """[requests], int64: where the state of each request is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:310
+    # specs/sglang/slots.yaml:325
     static_mamba_track_mask: Tensor | None = None
     """[requests], bool: whether the state is kept in this round; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:313
+    # specs/sglang/slots.yaml:328
     static_mamba_track_seqlens: Tensor | None = None
     """[requests], int32: after how many tokens the state is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:321
+    # specs/sglang/slots.yaml:336
     num_token_non_padded: Tensor | None = None
     """[1], int32: rows that are real, or those of them that this rank routes; expert routing
     skips the rest; only where counts_real_tokens.
     """
-    # specs/sglang/slots.yaml:339
+    # specs/sglang/slots.yaml:354
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""
 
@@ -2561,95 +2621,107 @@ class PrefillGraphDraftBatch(LoadedBatch):
     """
     # specs/sglang/slots.yaml:93
     pipeline_residual: Tensor | None = None
-    """[proxy_tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1."""
-    # specs/sglang/slots.yaml:257
+    """[proxy_tokens, hidden_size], bfloat16: its residual stream; only where pp_size > 1 and
+    residual_streams == 1 and attention_residual_blocks == 0.
+    """
+    # specs/sglang/slots.yaml:97
+    pipeline_residual_bank: Tensor | None = None
+    """[proxy_tokens, attention_residual_blocks, hidden_size], bfloat16: or what earlier blocks
+    of layers have computed; only where pp_size > 1 and attention_residual_blocks > 0.
+    """
+    # specs/sglang/slots.yaml:101
+    pipeline_topk_indices: Tensor | None = None
+    """[tokens, proxy_index_topk], int32: places that its sparse attention has looked at; only
+    where pp_size > 1 and proxy_index_topk > 0.
+    """
+    # specs/sglang/slots.yaml:272
     static_seq_lens: Tensor | None = None
     """[requests], int64: tokens of each sequence; only where has_static_requests."""
-    # specs/sglang/slots.yaml:260
+    # specs/sglang/slots.yaml:275
     static_extend_seq_lens: Tensor | None = None
     """[requests], int64: new tokens of each request; only where has_static_requests."""
-    # specs/sglang/slots.yaml:263
+    # specs/sglang/slots.yaml:278
     static_extend_prefix_lens: Tensor | None = None
     """[requests], int64: tokens already in the pool; only where has_static_requests."""
-    # specs/sglang/slots.yaml:266
+    # specs/sglang/slots.yaml:281
     static_extend_start_loc: Tensor | None = None
     """[requests], int64: first token of each request; only where has_static_requests."""
-    # specs/sglang/slots.yaml:269
+    # specs/sglang/slots.yaml:284
     static_req_pool_indices: Tensor | None = None
     """[requests], int64: rows of the request table; only where has_static_requests."""
-    # specs/sglang/slots.yaml:272
+    # specs/sglang/slots.yaml:287
     static_orig_seq_lens: Tensor | None = None
     """[requests], int64: tokens of each sequence before it was cut; only where
     has_static_requests.
     """
-    # specs/sglang/slots.yaml:276
+    # specs/sglang/slots.yaml:291
     static_seq_lens_cpu: Tensor | None = None
     """[requests], int64 on the host: the same on the host; only where whole_prefill_graph."""
-    # specs/sglang/slots.yaml:279
+    # specs/sglang/slots.yaml:294
     prefix_starts: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req], int32: where each chunk of a prefix begins;
     only where chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:282
+    # specs/sglang/slots.yaml:297
     prefix_seq_lens: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req], int32: tokens of each; only where
     chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:285
+    # specs/sglang/slots.yaml:300
     prefix_cu_seq_lens: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req + 1], int32: where its keys begin; only where
     chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:289
+    # specs/sglang/slots.yaml:304
     prefix_kv_indices: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req * prefix_chunk_length], int32: slots of all of
     them; only where chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:292
+    # specs/sglang/slots.yaml:307
     prefix_starts_cpu: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req], int32 on the host: where each chunk of a
     prefix begins; only where chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:295
+    # specs/sglang/slots.yaml:310
     prefix_seq_lens_cpu: Tensor | None = None
     """[max(prefix_chunks), full_prefill_max_req], int32 on the host: tokens of each; only where
     chunks_prefixes.
     """
-    # specs/sglang/slots.yaml:298
+    # specs/sglang/slots.yaml:313
     static_input_embeds: Tensor | None = None
     """[tokens, draft_input_size], bfloat16: embeddings of what is not text; only where
     embeds_prompts_draft.
     """
-    # specs/sglang/slots.yaml:302
+    # specs/sglang/slots.yaml:317
     static_mrope_positions: Tensor | None = None
     """[3, tokens], int64: three-axis rotary positions; only where enable_prefill_graph and
     is_multimodal.
     """
-    # specs/sglang/slots.yaml:306
+    # specs/sglang/slots.yaml:321
     static_mamba_track_indices: Tensor | None = None
     """[requests], int64: where the state of each request is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:310
+    # specs/sglang/slots.yaml:325
     static_mamba_track_mask: Tensor | None = None
     """[requests], bool: whether the state is kept in this round; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:313
+    # specs/sglang/slots.yaml:328
     static_mamba_track_seqlens: Tensor | None = None
     """[requests], int32: after how many tokens the state is kept; only where
     tracks_mamba_prefixes.
     """
-    # specs/sglang/slots.yaml:317
+    # specs/sglang/slots.yaml:332
     static_draft_hidden_states: Tensor | None = None
     """[tokens, draft_input_size], bfloat16: hidden states of the target for the draft model;
     only where has_static_requests.
     """
-    # specs/sglang/slots.yaml:321
+    # specs/sglang/slots.yaml:336
     num_token_non_padded: Tensor | None = None
     """[1], int32: rows that are real, or those of them that this rank routes; expert routing
     skips the rest; only where counts_real_tokens.
     """
-    # specs/sglang/slots.yaml:339
+    # specs/sglang/slots.yaml:354
     input_embeds: Tensor | None = None
     """Embeddings in place of token ids; as it was in the live batch."""

@@ -191,7 +191,7 @@ class DflashGraphDraftCapacities:
     Attained in capture_block by adaptive_draft_tokens@serving =
     max(speculative_adaptive_candidates), requests = max(captured).
     """
-    # specs/sglang/slots.yaml:198
+    # specs/sglang/slots.yaml:213
     block_proposals_0: int
     """Bound by capture_block; proved: sound and tight.
 
@@ -200,7 +200,7 @@ class DflashGraphDraftCapacities:
     Attained in capture_block by adaptive_draft_tokens@serving =
     min(speculative_adaptive_candidates), requests = max(captured).
     """
-    # specs/sglang/slots.yaml:201
+    # specs/sglang/slots.yaml:216
     block_local_max_0: int
     """Bound by capture_block; proved: sound and tight.
 
@@ -209,7 +209,7 @@ class DflashGraphDraftCapacities:
     Attained in capture_block by adaptive_draft_tokens@serving =
     min(speculative_adaptive_candidates), requests = max(captured).
     """
-    # specs/sglang/slots.yaml:204
+    # specs/sglang/slots.yaml:219
     block_local_ids_0: int
     """Bound by capture_block; proved: sound and tight.
 
@@ -218,7 +218,7 @@ class DflashGraphDraftCapacities:
     Attained in capture_block by adaptive_draft_tokens@serving =
     min(speculative_adaptive_candidates), requests = max(captured).
     """
-    # specs/sglang/slots.yaml:207
+    # specs/sglang/slots.yaml:222
     block_gathered_max_1: int
     """Bound by capture_block; proved: sound and tight.
 
@@ -227,7 +227,7 @@ class DflashGraphDraftCapacities:
     Attained in capture_block by adaptive_draft_tokens@serving =
     min(speculative_adaptive_candidates), requests = max(captured).
     """
-    # specs/sglang/slots.yaml:210
+    # specs/sglang/slots.yaml:225
     block_gathered_ids_1: int
     """Bound by capture_block; proved: sound and tight.
 
@@ -236,7 +236,7 @@ class DflashGraphDraftCapacities:
     Attained in capture_block by adaptive_draft_tokens@serving =
     min(speculative_adaptive_candidates), requests = max(captured).
     """
-    # specs/sglang/slots.yaml:213
+    # specs/sglang/slots.yaml:228
     block_best_rank_1: int
     """Bound by capture_block; proved: sound and tight.
 
@@ -245,7 +245,7 @@ class DflashGraphDraftCapacities:
     Attained in capture_block by adaptive_draft_tokens@serving =
     min(speculative_adaptive_candidates), requests = max(captured).
     """
-    # specs/sglang/slots.yaml:216
+    # specs/sglang/slots.yaml:231
     block_selected_ids_1: int
     """Bound by capture_block; proved: sound and tight.
 
@@ -801,7 +801,7 @@ class EagerDraftCapacities:
                         "worker draft",
                         None,
                         "it exists only where has_draft_worker",
-                        "specs/sglang/engine.yaml:31",
+                        "specs/sglang/engine.yaml:33",
                     ),
                 )
             )
@@ -992,7 +992,7 @@ class MultiLayerGraphDraftCapacities:
 
     Attained in capture_multi_layer by requests = max(captured_drafts).
     """
-    # specs/sglang/slots.yaml:179
+    # specs/sglang/slots.yaml:194
     layer_logits_0: int
     """Bound by capture_multi_layer; proved: sound and tight.
 

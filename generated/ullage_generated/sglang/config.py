@@ -18,7 +18,7 @@ from ullage_runtime.version import require_generated_code_version
 require_generated_code_version(8, __name__)
 
 
-# specs/sglang/engine.yaml:83
+# specs/sglang/engine.yaml:85
 class CpStrategy(StrEnum):
     """How context parallelism splits a sequence."""
 
@@ -26,7 +26,7 @@ class CpStrategy(StrEnum):
     INTERLEAVE = "interleave"
 
 
-# specs/sglang/engine.yaml:86
+# specs/sglang/engine.yaml:88
 class MoeA2aBackend(StrEnum):
     """Expert all-to-all."""
 
@@ -41,7 +41,7 @@ class MoeA2aBackend(StrEnum):
     PPLX = "pplx"
 
 
-# specs/sglang/engine.yaml:115
+# specs/sglang/engine.yaml:117
 class SpeculativeAlgorithm(StrEnum):
     """How draft tokens are proposed."""
 
@@ -52,7 +52,7 @@ class SpeculativeAlgorithm(StrEnum):
     NGRAM = "ngram"
 
 
-# specs/sglang/engine.yaml:145
+# specs/sglang/engine.yaml:147
 class DisaggregationMode(StrEnum):
     """Whether this server only computes prompts or only goes on from them."""
 
@@ -61,7 +61,7 @@ class DisaggregationMode(StrEnum):
     DECODE = "decode"
 
 
-# specs/sglang/engine.yaml:179
+# specs/sglang/engine.yaml:181
 class PrefillGraphBackend(StrEnum):
     """Whether attention stays outside of the graph, breaks it or is a part of it."""
 
@@ -70,7 +70,7 @@ class PrefillGraphBackend(StrEnum):
     FULL = "full"
 
 
-# specs/sglang/engine.yaml:239
+# specs/sglang/engine.yaml:249
 class AttentionBackend(StrEnum):
     """Whose tables are kept between load and replay."""
 
@@ -176,6 +176,11 @@ class Config:
     full_prefill_prefix_chunk_tokens: Tokens of all prefixes that a prefill graph attends to at
         once; in tokens; [1, 1048576]; None unless whole_prefill_graph.
     residual_streams: Residual streams that a layer mixes into one; [1, 16].
+    attention_residual_blocks: Blocks of earlier layers that pipeline ranks hand on in place of the
+        residual stream, 0 for none; [0, 256].
+    proxy_index_topk: Places that sparse attention hands on to the next pipeline rank, 0 for none;
+        [0, 65536].
+    gathers_late_counts: Ranks tell each other how many rows the late layers of the model compute.
     is_multimodal: The model takes images and the like.
     disable_radix_cache: Prefixes are not reused.
     draft_input_size: Width of the hidden states that the draft model takes from the target; [1,
@@ -214,6 +219,8 @@ class Config:
     dsa_pages: Tables hold pages and not tokens; None unless attention_backend == dsa.
     dsa_index_topk: Keys that the indexer selects for a token; [1, 1048576]; None unless
         attention_backend == dsa.
+    dsa_index_kpool: Keys that the indexer pools into one; in tokens/requests; [1, 1024]; None
+        unless attention_backend == dsa.
     encoder_only_layers: Some layers attend to all tokens of a verify, later ones too.
     hybrid_linear: Some layers are linear, with a state in place of keys.
     is_encoder_decoder: The decoder attends to what an encoder has read.
@@ -225,335 +232,351 @@ class Config:
     ngram_embedding: Embeddings of several tokens at once, looked up in a table.
     """
 
-    # specs/sglang/engine.yaml:49
+    # specs/sglang/engine.yaml:51
     max_running_requests: int
     """Most requests of one data-parallel worker at a time, after resolution; in requests; [1,
     65536].
     """
-    # specs/sglang/engine.yaml:52
+    # specs/sglang/engine.yaml:54
     max_total_tokens_target: int
     """Key-value slots of the worker's own pool, which 32 bits number, aligned as they may be; of
     worker target; in tokens; [2, 2147479552].
     """
-    # specs/sglang/engine.yaml:52
+    # specs/sglang/engine.yaml:54
     max_total_tokens_draft: int | None = None
     """Key-value slots of the worker's own pool, which 32 bits number, aligned as they may be; of
     worker draft; in tokens; [2, 2147479552]; None unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:55
+    # specs/sglang/engine.yaml:57
     context_length: int
     """Longest sequence of the model; in tokens; [1, 16777216]."""
-    # specs/sglang/engine.yaml:57
+    # specs/sglang/engine.yaml:59
     chunked_prefill_size: int
     """Most tokens of one prefill chunk; below one switches chunking off; in tokens; [-1,
     1048576].
     """
-    # specs/sglang/engine.yaml:60
+    # specs/sglang/engine.yaml:62
     max_prefill_tokens: int
     """Token budget of one prefill batch; in tokens; [1, 4194304]."""
-    # specs/sglang/engine.yaml:63
+    # specs/sglang/engine.yaml:65
     enable_dynamic_chunking: bool
     """Let pipeline parallelism vary the chunk size."""
-    # specs/sglang/engine.yaml:65
+    # specs/sglang/engine.yaml:67
     enable_mixed_chunk: bool
     """Put running decodes into prefill chunks."""
-    # specs/sglang/engine.yaml:67
+    # specs/sglang/engine.yaml:69
     page_size: int
     """Key-value slots of a page; in tokens/pages; [1, 1024]."""
-    # specs/sglang/engine.yaml:69
+    # specs/sglang/engine.yaml:71
     vocab_size: int
     """Token ids of the model; [2, 16777216]."""
-    # specs/sglang/engine.yaml:71
+    # specs/sglang/engine.yaml:73
     hidden_size: int
     """Width of the residual stream; [1, 131072]."""
-    # specs/sglang/engine.yaml:74
+    # specs/sglang/engine.yaml:76
     tp_size: int
     """Tensor-parallel ranks; [1, 1024]."""
-    # specs/sglang/engine.yaml:75
+    # specs/sglang/engine.yaml:77
     dp_size: int
     """Data-parallel replicas; [1, 1024]."""
-    # specs/sglang/engine.yaml:76
+    # specs/sglang/engine.yaml:78
     attn_dp_size: int
     """Data-parallel ranks of attention; [1, 1024]."""
-    # specs/sglang/engine.yaml:78
+    # specs/sglang/engine.yaml:80
     attn_cp_size: int
     """Context-parallel ranks of attention; [1, 256]."""
-    # specs/sglang/engine.yaml:80
+    # specs/sglang/engine.yaml:82
     pp_size: int
     """Pipeline-parallel stages; [1, 256]."""
-    # specs/sglang/engine.yaml:81
+    # specs/sglang/engine.yaml:83
     ep_size: int
     """Expert-parallel ranks; [1, 1024]."""
-    # specs/sglang/engine.yaml:82
+    # specs/sglang/engine.yaml:84
     enable_dp_attention: bool
     """Split attention by request."""
-    # specs/sglang/engine.yaml:83
+    # specs/sglang/engine.yaml:85
     cp_strategy: CpStrategy
     """How context parallelism splits a sequence."""
-    # specs/sglang/engine.yaml:86
+    # specs/sglang/engine.yaml:88
     moe_a2a_backend: MoeA2aBackend
     """Expert all-to-all."""
-    # specs/sglang/engine.yaml:90
+    # specs/sglang/engine.yaml:92
     moe_dense_tp_size: int
     """Tensor-parallel ranks of dense layers, 0 unset; [0, 1024]."""
-    # specs/sglang/engine.yaml:92
+    # specs/sglang/engine.yaml:94
     enable_dp_lm_head: bool
     """Split the output head by request."""
-    # specs/sglang/engine.yaml:93
+    # specs/sglang/engine.yaml:95
     deepep_v2_pads_alike: bool
     """The switch of deepep_v2 that pads all ranks alike."""
-    # specs/sglang/engine.yaml:94
+    # specs/sglang/engine.yaml:96
     idle_ranks_pad_alike: bool
     """Pad all ranks alike in rounds of prompts in which one has none."""
-    # specs/sglang/engine.yaml:96
+    # specs/sglang/engine.yaml:98
     attention_takes_shares: bool
     """Attention begins with each rank's share of the tokens of a prompt, so that all have as
     many.
     """
-    # specs/sglang/engine.yaml:99
+    # specs/sglang/engine.yaml:101
     custom_all_reduce_tokens: int
     """Most tokens of all ranks together that the custom all-reduce takes, 0 without one; in
     tokens; [0, 1048576].
     """
-    # specs/sglang/engine.yaml:102
+    # specs/sglang/engine.yaml:104
     disable_attn_tp_gather: bool
     """Opt out of gathering attention inputs."""
-    # specs/sglang/engine.yaml:103
+    # specs/sglang/engine.yaml:105
     elastic_world_expanded: bool
     """The elastic world has grown: ranks that have joined want real counts."""
-    # specs/sglang/engine.yaml:105
+    # specs/sglang/engine.yaml:107
     mori_receive_bound: bool
     """The receive-bound switch of mori."""
-    # specs/sglang/engine.yaml:106
+    # specs/sglang/engine.yaml:108
     attn_tp_rank: int
     """This rank among the tensor-parallel ones of attention; [0, 1023]."""
-    # specs/sglang/engine.yaml:107
+    # specs/sglang/engine.yaml:109
     latent_attention: bool
     """Keys and values are compressed (MLA), or chosen by an index (DSA)."""
-    # specs/sglang/engine.yaml:109
+    # specs/sglang/engine.yaml:111
     enable_pdmux: bool
     """Prefill and decode share the device on two streams."""
-    # specs/sglang/engine.yaml:111
+    # specs/sglang/engine.yaml:113
     enable_two_batch_overlap: bool
     """Two halves of a batch overlap computing and communicating."""
-    # specs/sglang/engine.yaml:113
+    # specs/sglang/engine.yaml:115
     hip: bool
     """The platform is ROCm."""
-    # specs/sglang/engine.yaml:115
+    # specs/sglang/engine.yaml:117
     speculative_algorithm: SpeculativeAlgorithm
     """How draft tokens are proposed."""
-    # specs/sglang/engine.yaml:118
+    # specs/sglang/engine.yaml:120
     speculative_adaptive: bool | None = None
     """Vary the length of the chain of drafts while serving; None unless speculative."""
-    # specs/sglang/engine.yaml:121
+    # specs/sglang/engine.yaml:123
     speculative_adaptive_candidates: tuple[int, ...] | None = None
     """Draft tokens to choose among: the last token, and 0, 1, 3, 5 or 7 steps of the draft; in
     tokens/requests; each in [1, 65]; None unless adaptive.
     """
-    # specs/sglang/engine.yaml:124
+    # specs/sglang/engine.yaml:126
     adaptive_draft_tokens: int | None = None
     """Draft tokens of each request in the round; in tokens/requests; [1, 65]; None unless
     adaptive.
     """
-    # specs/sglang/engine.yaml:128
+    # specs/sglang/engine.yaml:130
     speculative_num_steps: int | None = None
     """Draft steps before a verify, the most if they vary; in tokens/requests; [0, 64]; None
     unless speculative.
     """
-    # specs/sglang/engine.yaml:132
+    # specs/sglang/engine.yaml:134
     speculative_eagle_topk: int | None = None
     """Branches that a draft step keeps for each request; [1, 64]; None unless speculative."""
-    # specs/sglang/engine.yaml:135
+    # specs/sglang/engine.yaml:137
     speculative_num_draft_tokens: int | None = None
     """Tokens that one verify checks for each request, the most if they vary; in tokens/requests;
     [1, 512]; None unless speculative.
     """
-    # specs/sglang/engine.yaml:139
+    # specs/sglang/engine.yaml:141
     enable_multi_layer_eagle: bool | None = None
     """One draft layer for each step; None unless speculative."""
-    # specs/sglang/engine.yaml:141
+    # specs/sglang/engine.yaml:143
     dllm_block_size: int
     """Block of a diffusion model, 0 for an autoregressive one; in tokens/requests; [0, 1024]."""
-    # specs/sglang/engine.yaml:145
+    # specs/sglang/engine.yaml:147
     disaggregation_mode: DisaggregationMode
     """Whether this server only computes prompts or only goes on from them."""
-    # specs/sglang/engine.yaml:148
+    # specs/sglang/engine.yaml:150
     dllm_input_preparation: bool | None = None
     """Inputs of a diffusion model are prepared from its last states; None unless dllm."""
-    # specs/sglang/engine.yaml:151
+    # specs/sglang/engine.yaml:153
     request_pool_size: int
     """Rows of the request table besides the padding row; more than run where prompts come
     prebuilt; in requests; [1, 262144].
     """
-    # specs/sglang/engine.yaml:155
+    # specs/sglang/engine.yaml:157
     enable_decode_graph: bool
     """Replay captured graphs where each request has a fixed number of tokens."""
-    # specs/sglang/engine.yaml:157
+    # specs/sglang/engine.yaml:159
     disable_cuda_graph_padding: bool | None = None
     """A graph for every number of rows, so that none is padded; None unless enable_decode_graph."""
-    # specs/sglang/engine.yaml:159
+    # specs/sglang/engine.yaml:161
     capture_max_requests: int | None = None
     """Most rows that decode graphs are asked for; the default is that of a device of 80 GB; in
     requests; [1, 65536]; None unless enable_decode_graph.
     """
-    # specs/sglang/engine.yaml:162
+    # specs/sglang/engine.yaml:164
     capture_requests: tuple[int, ...] | None = None
     """Rows that decode graphs are asked for; in requests; each in [1, 65536]; None unless
     enable_decode_graph.
     """
-    # specs/sglang/engine.yaml:177
+    # specs/sglang/engine.yaml:179
     enable_prefill_graph: bool
     """Replay captured graphs for prompts."""
-    # specs/sglang/engine.yaml:179
+    # specs/sglang/engine.yaml:181
     prefill_graph_backend: PrefillGraphBackend | None = None
     """Whether attention stays outside of the graph, breaks it or is a part of it; None unless
     enable_prefill_graph.
     """
-    # specs/sglang/engine.yaml:182
+    # specs/sglang/engine.yaml:184
     prefill_graph_takes_sums: bool | None = None
     """Ranks need not replay the same prefill graph in a round; None unless enable_prefill_graph."""
-    # specs/sglang/engine.yaml:185
+    # specs/sglang/engine.yaml:187
     capture_max_tokens: int | None = None
     """Most tokens that prefill graphs are asked for; in tokens; [1, 1048576]; None unless
     enable_prefill_graph.
     """
-    # specs/sglang/engine.yaml:188
+    # specs/sglang/engine.yaml:190
     capture_tokens: tuple[int, ...] | None = None
     """Tokens that prefill graphs are asked for; in tokens; each in [1, 1048576]; None unless
     enable_prefill_graph.
     """
-    # specs/sglang/engine.yaml:198
+    # specs/sglang/engine.yaml:200
     full_prefill_max_req: int | None = None
     """Requests of a prefill graph that holds the attention; in requests; [1, 65536]; None unless
     enable_prefill_graph and prefill_graph_backend == full.
     """
-    # specs/sglang/engine.yaml:203
+    # specs/sglang/engine.yaml:205
     disable_chunked_prefix_cache: bool | None = None
     """Prefixes are attended to at once and not in chunks; None unless whole_prefill_graph."""
-    # specs/sglang/engine.yaml:206
+    # specs/sglang/engine.yaml:208
     full_prefill_prefix_chunk_tokens: int | None = None
     """Tokens of all prefixes that a prefill graph attends to at once; in tokens; [1, 1048576];
     None unless whole_prefill_graph.
     """
-    # specs/sglang/engine.yaml:210
+    # specs/sglang/engine.yaml:212
     residual_streams: int
     """Residual streams that a layer mixes into one; [1, 16]."""
-    # specs/sglang/engine.yaml:212
+    # specs/sglang/engine.yaml:214
+    attention_residual_blocks: int
+    """Blocks of earlier layers that pipeline ranks hand on in place of the residual stream, 0
+    for none; [0, 256].
+    """
+    # specs/sglang/engine.yaml:217
+    proxy_index_topk: int
+    """Places that sparse attention hands on to the next pipeline rank, 0 for none; [0, 65536]."""
+    # specs/sglang/engine.yaml:220
+    gathers_late_counts: bool
+    """Ranks tell each other how many rows the late layers of the model compute."""
+    # specs/sglang/engine.yaml:222
     is_multimodal: bool
     """The model takes images and the like."""
-    # specs/sglang/engine.yaml:213
+    # specs/sglang/engine.yaml:223
     disable_radix_cache: bool
     """Prefixes are not reused."""
-    # specs/sglang/engine.yaml:214
+    # specs/sglang/engine.yaml:224
     draft_input_size: int | None = None
     """Width of the hidden states that the draft model takes from the target; [1, 1048576]; None
     unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:218
+    # specs/sglang/engine.yaml:228
     mamba_conv_length: int | None = None
     """Shortest convolution state of a draft of several layers, 0 if it has none; in
     tokens/requests; [0, 64]; None unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:221
+    # specs/sglang/engine.yaml:231
     draft_hidden_size: int | None = None
     """Width of the hidden states that draft steps hand on; [1, 1048576]; None unless
     has_draft_worker.
     """
-    # specs/sglang/engine.yaml:224
+    # specs/sglang/engine.yaml:234
     draft_is_eagle3: bool | None = None
     """The draft model joins several layers of the target; None unless has_draft_worker."""
-    # specs/sglang/engine.yaml:226
+    # specs/sglang/engine.yaml:236
     draft_index_topk: int | None = None
     """Places that sparse attention of the draft model hands on to the next step, 0 for none; [0,
     65536]; None unless has_draft_worker.
     """
-    # specs/sglang/engine.yaml:229
+    # specs/sglang/engine.yaml:239
     draft_vocab_size: int | None = None
     """Token ids of the draft model; [2, 16777216]; None unless has_draft_worker."""
-    # specs/sglang/engine.yaml:232
+    # specs/sglang/engine.yaml:242
     speculative_use_rejection_sampling: bool | None = None
     """Drafts are sampled and not the most likely; None unless has_draft_worker."""
-    # specs/sglang/engine.yaml:234
+    # specs/sglang/engine.yaml:244
     enable_deterministic_inference: bool
     """The same prompt gives the same tokens beside any other."""
-    # specs/sglang/engine.yaml:236
+    # specs/sglang/engine.yaml:246
     enable_lora: bool
     """Requests may have adapters."""
-    # specs/sglang/engine.yaml:237
+    # specs/sglang/engine.yaml:247
     kv_canary: bool
     """Every key-value slot is checked against its request."""
-    # specs/sglang/engine.yaml:239
+    # specs/sglang/engine.yaml:249
     attention_backend: AttentionBackend
     """Whose tables are kept between load and replay."""
-    # specs/sglang/engine.yaml:243
+    # specs/sglang/engine.yaml:253
     request_table_extra: int
     """Columns of the request table beyond the context, in which drafts have their slots; in
     tokens; [0, 1048576].
     """
-    # specs/sglang/engine.yaml:247
+    # specs/sglang/engine.yaml:257
     sliding_window: int
     """Tokens that layers with a window attend to, 0 if the model has none; in tokens; [0,
     16777216].
     """
-    # specs/sglang/engine.yaml:250
+    # specs/sglang/engine.yaml:260
     attention_heads: int
     """Query heads of this rank; [1, 1024]."""
-    # specs/sglang/engine.yaml:251
+    # specs/sglang/engine.yaml:261
     value_head_size: int
     """Width of a value head; [1, 4096]."""
-    # specs/sglang/engine.yaml:252
+    # specs/sglang/engine.yaml:262
     key_heads: int
     """Key and value heads of this rank; [1, 1024]."""
-    # specs/sglang/engine.yaml:253
+    # specs/sglang/engine.yaml:263
     multiprocessors: int
     """Of the device; [1, 1024]."""
-    # specs/sglang/engine.yaml:254
+    # specs/sglang/engine.yaml:264
     flashinfer_workspace_bytes: int
     """What kernels of FlashInfer work in where inference is deterministic, and everywhere in
     SGLang; [1, 17179869184].
     """
-    # specs/sglang/engine.yaml:257
+    # specs/sglang/engine.yaml:267
     triton_kv_splits: int | None = None
     """Parts in which a sequence is attended to; [1, 256]; None unless attention_backend ==
     triton.
     """
-    # specs/sglang/engine.yaml:260
+    # specs/sglang/engine.yaml:270
     mla_latent_size: int | None = None
     """Width of a latent key, with its rotary part; [1, 4096]; None unless attention_backend ==
     trtllm_mla.
     """
-    # specs/sglang/engine.yaml:263
+    # specs/sglang/engine.yaml:273
     mla_output_size: int | None = None
     """Width of what attention to latent keys puts out; [1, 4096]; None unless attention_backend
     == flashinfer_mla or attention_backend == trtllm_mla.
     """
-    # specs/sglang/engine.yaml:266
+    # specs/sglang/engine.yaml:276
     dsa_pages: bool | None = None
     """Tables hold pages and not tokens; None unless attention_backend == dsa."""
-    # specs/sglang/engine.yaml:268
+    # specs/sglang/engine.yaml:278
     dsa_index_topk: int | None = None
     """Keys that the indexer selects for a token; [1, 1048576]; None unless attention_backend ==
     dsa.
     """
-    # specs/sglang/engine.yaml:271
+    # specs/sglang/engine.yaml:281
+    dsa_index_kpool: int | None = None
+    """Keys that the indexer pools into one; in tokens/requests; [1, 1024]; None unless
+    attention_backend == dsa.
+    """
+    # specs/sglang/engine.yaml:284
     encoder_only_layers: bool
     """Some layers attend to all tokens of a verify, later ones too."""
-    # specs/sglang/engine.yaml:273
+    # specs/sglang/engine.yaml:286
     hybrid_linear: bool
     """Some layers are linear, with a state in place of keys."""
-    # specs/sglang/engine.yaml:276
+    # specs/sglang/engine.yaml:289
     is_encoder_decoder: bool
     """The decoder attends to what an encoder has read."""
-    # specs/sglang/engine.yaml:278
+    # specs/sglang/engine.yaml:291
     max_source_positions: int | None = None
     """Most positions of the encoder; in tokens; [0, 1048576]; None unless is_encoder_decoder."""
-    # specs/sglang/engine.yaml:281
+    # specs/sglang/engine.yaml:294
     mamba_extra_buffer: bool
     """States of linear attention are tracked for prefix reuse."""
-    # specs/sglang/engine.yaml:283
+    # specs/sglang/engine.yaml:296
     mamba_cache_size: int | None = None
     """States that the linear-attention pool holds; [1, 1048576]; None unless mamba_extra_buffer."""
-    # specs/sglang/engine.yaml:286
+    # specs/sglang/engine.yaml:299
     ngram_embedding: bool
     """Embeddings of several tokens at once, looked up in a table."""
 
@@ -620,6 +643,9 @@ class Config:
         disable_chunked_prefix_cache: bool | None = None,
         full_prefill_prefix_chunk_tokens: int | None = None,
         residual_streams: int = 1,
+        attention_residual_blocks: int = 0,
+        proxy_index_topk: int = 0,
+        gathers_late_counts: bool = False,
         is_multimodal: bool = False,
         disable_radix_cache: bool = False,
         draft_input_size: int | None = None,
@@ -645,6 +671,7 @@ class Config:
         mla_output_size: int | None = None,
         dsa_pages: bool | None = None,
         dsa_index_topk: int | None = None,
+        dsa_index_kpool: int | None = None,
         encoder_only_layers: bool = False,
         hybrid_linear: bool = False,
         is_encoder_decoder: bool = False,
@@ -658,7 +685,7 @@ class Config:
         Raises ConfigurationError with everything that is wrong.
         """
         defaults = Defaults()
-        # specs/sglang/engine.yaml:52
+        # specs/sglang/engine.yaml:54
         if max_total_tokens_draft is None and (
             speculative_algorithm
             in (
@@ -668,10 +695,10 @@ class Config:
             )
         ):
             max_total_tokens_draft = 800000
-        # specs/sglang/engine.yaml:118
+        # specs/sglang/engine.yaml:120
         if speculative_adaptive is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_adaptive = False
-        # specs/sglang/engine.yaml:121
+        # specs/sglang/engine.yaml:123
         if speculative_adaptive_candidates is None and (
             present(speculative_adaptive)
             if speculative_algorithm != SpeculativeAlgorithm.NONE
@@ -684,14 +711,14 @@ class Config:
                 6,
                 8,
             )
-        # specs/sglang/engine.yaml:124
+        # specs/sglang/engine.yaml:126
         if adaptive_draft_tokens is None and (
             present(speculative_adaptive)
             if speculative_algorithm != SpeculativeAlgorithm.NONE
             else False
         ):
             adaptive_draft_tokens = 4
-        # specs/sglang/engine.yaml:128
+        # specs/sglang/engine.yaml:130
         if speculative_num_steps is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_num_steps = (
                 7
@@ -700,10 +727,10 @@ class Config:
                 if speculative_algorithm == SpeculativeAlgorithm.DFLASH
                 else 3
             )
-        # specs/sglang/engine.yaml:132
+        # specs/sglang/engine.yaml:134
         if speculative_eagle_topk is None and (speculative_algorithm != SpeculativeAlgorithm.NONE):
             speculative_eagle_topk = 1
-        # specs/sglang/engine.yaml:135
+        # specs/sglang/engine.yaml:137
         if speculative_num_draft_tokens is None and (
             speculative_algorithm != SpeculativeAlgorithm.NONE
         ):
@@ -717,30 +744,30 @@ class Config:
                     else 4
                 ),
                 0,
-                "specs/sglang/engine.yaml:135",
+                "specs/sglang/engine.yaml:137",
             )
-        # specs/sglang/engine.yaml:139
+        # specs/sglang/engine.yaml:141
         if enable_multi_layer_eagle is None and (
             speculative_algorithm != SpeculativeAlgorithm.NONE
         ):
             enable_multi_layer_eagle = False
-        # specs/sglang/engine.yaml:148
+        # specs/sglang/engine.yaml:150
         if dllm_input_preparation is None and (dllm_block_size > 0):
             dllm_input_preparation = False
-        # specs/sglang/engine.yaml:151
+        # specs/sglang/engine.yaml:153
         if request_pool_size is None:
             request_pool_size = max(max_running_requests, 1) * (
                 3
                 if disaggregation_mode == DisaggregationMode.DECODE and max_running_requests <= 32
                 else 1
             )
-        # specs/sglang/engine.yaml:157
+        # specs/sglang/engine.yaml:159
         if disable_cuda_graph_padding is None and enable_decode_graph:
             disable_cuda_graph_padding = False
-        # specs/sglang/engine.yaml:159
+        # specs/sglang/engine.yaml:161
         if capture_max_requests is None and enable_decode_graph:
             capture_max_requests = 256 if tp_size < 4 else 512
-        # specs/sglang/engine.yaml:162
+        # specs/sglang/engine.yaml:164
         if capture_requests is None and enable_decode_graph:
             capture_requests = tuple(
                 [*range(1, present(capture_max_requests), 1), present(capture_max_requests)]
@@ -763,16 +790,16 @@ class Config:
                     present(capture_max_requests),
                 ]
             )
-        # specs/sglang/engine.yaml:179
+        # specs/sglang/engine.yaml:181
         if prefill_graph_backend is None and enable_prefill_graph:
             prefill_graph_backend = PrefillGraphBackend.BREAKABLE
-        # specs/sglang/engine.yaml:182
+        # specs/sglang/engine.yaml:184
         if prefill_graph_takes_sums is None and enable_prefill_graph:
             prefill_graph_takes_sums = False
-        # specs/sglang/engine.yaml:185
+        # specs/sglang/engine.yaml:187
         if capture_max_tokens is None and enable_prefill_graph:
             capture_max_tokens = chunked_prefill_size if chunked_prefill_size > 0 else 8192
-        # specs/sglang/engine.yaml:188
+        # specs/sglang/engine.yaml:190
         if capture_tokens is None and enable_prefill_graph:
             capture_tokens = (
                 *range(4, min(32, present(capture_max_tokens)) + 1, 4),
@@ -782,24 +809,24 @@ class Config:
                 *range(1280, min(4096, present(capture_max_tokens)) + 1, 256),
                 *range(4608, present(capture_max_tokens) + 1, 512),
             )
-        # specs/sglang/engine.yaml:198
+        # specs/sglang/engine.yaml:200
         if full_prefill_max_req is None and (
             enable_prefill_graph and present(prefill_graph_backend) == PrefillGraphBackend.FULL
         ):
             full_prefill_max_req = min(max(chunked_prefill_size // 512, 1), request_pool_size)
-        # specs/sglang/engine.yaml:203
+        # specs/sglang/engine.yaml:205
         if disable_chunked_prefix_cache is None and (
             enable_prefill_graph and present(prefill_graph_backend) == PrefillGraphBackend.FULL
         ):
             disable_chunked_prefix_cache = False
-        # specs/sglang/engine.yaml:206
+        # specs/sglang/engine.yaml:208
         if full_prefill_prefix_chunk_tokens is None and (
             enable_prefill_graph and present(prefill_graph_backend) == PrefillGraphBackend.FULL
         ):
             full_prefill_prefix_chunk_tokens = (
                 chunked_prefill_size if chunked_prefill_size > 0 else present(capture_max_tokens)
             )
-        # specs/sglang/engine.yaml:214
+        # specs/sglang/engine.yaml:224
         if draft_input_size is None and (
             speculative_algorithm
             in (
@@ -809,7 +836,7 @@ class Config:
             )
         ):
             draft_input_size = hidden_size
-        # specs/sglang/engine.yaml:218
+        # specs/sglang/engine.yaml:228
         if mamba_conv_length is None and (
             speculative_algorithm
             in (
@@ -819,7 +846,7 @@ class Config:
             )
         ):
             mamba_conv_length = 0
-        # specs/sglang/engine.yaml:221
+        # specs/sglang/engine.yaml:231
         if draft_hidden_size is None and (
             speculative_algorithm
             in (
@@ -829,7 +856,7 @@ class Config:
             )
         ):
             draft_hidden_size = hidden_size
-        # specs/sglang/engine.yaml:224
+        # specs/sglang/engine.yaml:234
         if draft_is_eagle3 is None and (
             speculative_algorithm
             in (
@@ -839,7 +866,7 @@ class Config:
             )
         ):
             draft_is_eagle3 = False
-        # specs/sglang/engine.yaml:226
+        # specs/sglang/engine.yaml:236
         if draft_index_topk is None and (
             speculative_algorithm
             in (
@@ -849,7 +876,7 @@ class Config:
             )
         ):
             draft_index_topk = 0
-        # specs/sglang/engine.yaml:229
+        # specs/sglang/engine.yaml:239
         if draft_vocab_size is None and (
             speculative_algorithm
             in (
@@ -859,7 +886,7 @@ class Config:
             )
         ):
             draft_vocab_size = vocab_size
-        # specs/sglang/engine.yaml:232
+        # specs/sglang/engine.yaml:242
         if speculative_use_rejection_sampling is None and (
             speculative_algorithm
             in (
@@ -869,37 +896,40 @@ class Config:
             )
         ):
             speculative_use_rejection_sampling = False
-        # specs/sglang/engine.yaml:243
+        # specs/sglang/engine.yaml:253
         if request_table_extra is None:
             request_table_extra = 4 + (
                 present(speculative_num_draft_tokens)
                 if speculative_algorithm != SpeculativeAlgorithm.NONE
                 else 0
             )
-        # specs/sglang/engine.yaml:252
+        # specs/sglang/engine.yaml:262
         if key_heads is None:
             key_heads = attention_heads
-        # specs/sglang/engine.yaml:257
+        # specs/sglang/engine.yaml:267
         if triton_kv_splits is None and (attention_backend == AttentionBackend.TRITON):
             triton_kv_splits = 8
-        # specs/sglang/engine.yaml:260
+        # specs/sglang/engine.yaml:270
         if mla_latent_size is None and (attention_backend == AttentionBackend.TRTLLM_MLA):
             mla_latent_size = 576
-        # specs/sglang/engine.yaml:263
+        # specs/sglang/engine.yaml:273
         if mla_output_size is None and (
             attention_backend in (AttentionBackend.FLASHINFER_MLA, AttentionBackend.TRTLLM_MLA)
         ):
             mla_output_size = 512
-        # specs/sglang/engine.yaml:266
+        # specs/sglang/engine.yaml:276
         if dsa_pages is None and (attention_backend == AttentionBackend.DSA):
             dsa_pages = False
-        # specs/sglang/engine.yaml:268
+        # specs/sglang/engine.yaml:278
         if dsa_index_topk is None and (attention_backend == AttentionBackend.DSA):
             dsa_index_topk = 2048
-        # specs/sglang/engine.yaml:278
+        # specs/sglang/engine.yaml:281
+        if dsa_index_kpool is None and (attention_backend == AttentionBackend.DSA):
+            dsa_index_kpool = 1
+        # specs/sglang/engine.yaml:291
         if max_source_positions is None and is_encoder_decoder:
             max_source_positions = 1500
-        # specs/sglang/engine.yaml:283
+        # specs/sglang/engine.yaml:296
         if mamba_cache_size is None and mamba_extra_buffer:
             mamba_cache_size = 512
         config = cls(
@@ -962,6 +992,9 @@ class Config:
             disable_chunked_prefix_cache=disable_chunked_prefix_cache,
             full_prefill_prefix_chunk_tokens=full_prefill_prefix_chunk_tokens,
             residual_streams=residual_streams,
+            attention_residual_blocks=attention_residual_blocks,
+            proxy_index_topk=proxy_index_topk,
+            gathers_late_counts=gathers_late_counts,
             is_multimodal=is_multimodal,
             disable_radix_cache=disable_radix_cache,
             draft_input_size=draft_input_size,
@@ -987,6 +1020,7 @@ class Config:
             mla_output_size=mla_output_size,
             dsa_pages=dsa_pages,
             dsa_index_topk=dsa_index_topk,
+            dsa_index_kpool=dsa_index_kpool,
             encoder_only_layers=encoder_only_layers,
             hybrid_linear=hybrid_linear,
             is_encoder_decoder=is_encoder_decoder,
@@ -1016,20 +1050,20 @@ class Config:
             self.max_running_requests,
             1,
             65536,
-            "specs/sglang/engine.yaml:49",
+            "specs/sglang/engine.yaml:51",
         )
         problems.integer(
             "max_total_tokens_target",
             self.max_total_tokens_target,
             2,
             2147479552,
-            "specs/sglang/engine.yaml:52",
+            "specs/sglang/engine.yaml:54",
         )
         problems.choice(
             "speculative_algorithm",
             self.speculative_algorithm,
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram"),
-            "specs/sglang/engine.yaml:115",
+            "specs/sglang/engine.yaml:117",
         )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1038,48 +1072,48 @@ class Config:
                     self.max_total_tokens_draft,
                     2,
                     2147479552,
-                    "specs/sglang/engine.yaml:52",
+                    "specs/sglang/engine.yaml:54",
                 )
             else:
                 problems.unset(
                     "max_total_tokens_draft",
                     self.max_total_tokens_draft,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:52",
+                    "specs/sglang/engine.yaml:54",
                 )
         problems.integer(
-            "context_length", self.context_length, 1, 16777216, "specs/sglang/engine.yaml:55"
+            "context_length", self.context_length, 1, 16777216, "specs/sglang/engine.yaml:57"
         )
         problems.integer(
             "chunked_prefill_size",
             self.chunked_prefill_size,
             -1,
             1048576,
-            "specs/sglang/engine.yaml:57",
+            "specs/sglang/engine.yaml:59",
         )
         problems.integer(
-            "max_prefill_tokens", self.max_prefill_tokens, 1, 4194304, "specs/sglang/engine.yaml:60"
+            "max_prefill_tokens", self.max_prefill_tokens, 1, 4194304, "specs/sglang/engine.yaml:62"
         )
         problems.boolean(
-            "enable_dynamic_chunking", self.enable_dynamic_chunking, "specs/sglang/engine.yaml:63"
+            "enable_dynamic_chunking", self.enable_dynamic_chunking, "specs/sglang/engine.yaml:65"
         )
         problems.boolean(
-            "enable_mixed_chunk", self.enable_mixed_chunk, "specs/sglang/engine.yaml:65"
+            "enable_mixed_chunk", self.enable_mixed_chunk, "specs/sglang/engine.yaml:67"
         )
-        problems.integer("page_size", self.page_size, 1, 1024, "specs/sglang/engine.yaml:67")
-        problems.integer("vocab_size", self.vocab_size, 2, 16777216, "specs/sglang/engine.yaml:69")
-        problems.integer("hidden_size", self.hidden_size, 1, 131072, "specs/sglang/engine.yaml:71")
-        problems.integer("tp_size", self.tp_size, 1, 1024, "specs/sglang/engine.yaml:74")
-        problems.integer("dp_size", self.dp_size, 1, 1024, "specs/sglang/engine.yaml:75")
-        problems.integer("attn_dp_size", self.attn_dp_size, 1, 1024, "specs/sglang/engine.yaml:76")
-        problems.integer("attn_cp_size", self.attn_cp_size, 1, 256, "specs/sglang/engine.yaml:78")
-        problems.integer("pp_size", self.pp_size, 1, 256, "specs/sglang/engine.yaml:80")
-        problems.integer("ep_size", self.ep_size, 1, 1024, "specs/sglang/engine.yaml:81")
+        problems.integer("page_size", self.page_size, 1, 1024, "specs/sglang/engine.yaml:69")
+        problems.integer("vocab_size", self.vocab_size, 2, 16777216, "specs/sglang/engine.yaml:71")
+        problems.integer("hidden_size", self.hidden_size, 1, 131072, "specs/sglang/engine.yaml:73")
+        problems.integer("tp_size", self.tp_size, 1, 1024, "specs/sglang/engine.yaml:76")
+        problems.integer("dp_size", self.dp_size, 1, 1024, "specs/sglang/engine.yaml:77")
+        problems.integer("attn_dp_size", self.attn_dp_size, 1, 1024, "specs/sglang/engine.yaml:78")
+        problems.integer("attn_cp_size", self.attn_cp_size, 1, 256, "specs/sglang/engine.yaml:80")
+        problems.integer("pp_size", self.pp_size, 1, 256, "specs/sglang/engine.yaml:82")
+        problems.integer("ep_size", self.ep_size, 1, 1024, "specs/sglang/engine.yaml:83")
         problems.boolean(
-            "enable_dp_attention", self.enable_dp_attention, "specs/sglang/engine.yaml:82"
+            "enable_dp_attention", self.enable_dp_attention, "specs/sglang/engine.yaml:84"
         )
         problems.choice(
-            "cp_strategy", self.cp_strategy, ("zigzag", "interleave"), "specs/sglang/engine.yaml:83"
+            "cp_strategy", self.cp_strategy, ("zigzag", "interleave"), "specs/sglang/engine.yaml:85"
         )
         problems.choice(
             "moe_a2a_backend",
@@ -1095,59 +1129,59 @@ class Config:
                 "flashinfer_megamoe",
                 "pplx",
             ),
-            "specs/sglang/engine.yaml:86",
+            "specs/sglang/engine.yaml:88",
         )
         problems.integer(
-            "moe_dense_tp_size", self.moe_dense_tp_size, 0, 1024, "specs/sglang/engine.yaml:90"
+            "moe_dense_tp_size", self.moe_dense_tp_size, 0, 1024, "specs/sglang/engine.yaml:92"
         )
-        problems.boolean("enable_dp_lm_head", self.enable_dp_lm_head, "specs/sglang/engine.yaml:92")
+        problems.boolean("enable_dp_lm_head", self.enable_dp_lm_head, "specs/sglang/engine.yaml:94")
         problems.boolean(
-            "deepep_v2_pads_alike", self.deepep_v2_pads_alike, "specs/sglang/engine.yaml:93"
-        )
-        problems.boolean(
-            "idle_ranks_pad_alike", self.idle_ranks_pad_alike, "specs/sglang/engine.yaml:94"
+            "deepep_v2_pads_alike", self.deepep_v2_pads_alike, "specs/sglang/engine.yaml:95"
         )
         problems.boolean(
-            "attention_takes_shares", self.attention_takes_shares, "specs/sglang/engine.yaml:96"
+            "idle_ranks_pad_alike", self.idle_ranks_pad_alike, "specs/sglang/engine.yaml:96"
+        )
+        problems.boolean(
+            "attention_takes_shares", self.attention_takes_shares, "specs/sglang/engine.yaml:98"
         )
         problems.integer(
             "custom_all_reduce_tokens",
             self.custom_all_reduce_tokens,
             0,
             1048576,
-            "specs/sglang/engine.yaml:99",
+            "specs/sglang/engine.yaml:101",
         )
         problems.boolean(
-            "disable_attn_tp_gather", self.disable_attn_tp_gather, "specs/sglang/engine.yaml:102"
+            "disable_attn_tp_gather", self.disable_attn_tp_gather, "specs/sglang/engine.yaml:104"
         )
         problems.boolean(
-            "elastic_world_expanded", self.elastic_world_expanded, "specs/sglang/engine.yaml:103"
+            "elastic_world_expanded", self.elastic_world_expanded, "specs/sglang/engine.yaml:105"
         )
         problems.boolean(
-            "mori_receive_bound", self.mori_receive_bound, "specs/sglang/engine.yaml:105"
+            "mori_receive_bound", self.mori_receive_bound, "specs/sglang/engine.yaml:107"
         )
-        problems.integer("attn_tp_rank", self.attn_tp_rank, 0, 1023, "specs/sglang/engine.yaml:106")
-        problems.boolean("latent_attention", self.latent_attention, "specs/sglang/engine.yaml:107")
-        problems.boolean("enable_pdmux", self.enable_pdmux, "specs/sglang/engine.yaml:109")
+        problems.integer("attn_tp_rank", self.attn_tp_rank, 0, 1023, "specs/sglang/engine.yaml:108")
+        problems.boolean("latent_attention", self.latent_attention, "specs/sglang/engine.yaml:109")
+        problems.boolean("enable_pdmux", self.enable_pdmux, "specs/sglang/engine.yaml:111")
         problems.boolean(
             "enable_two_batch_overlap",
             self.enable_two_batch_overlap,
-            "specs/sglang/engine.yaml:111",
+            "specs/sglang/engine.yaml:113",
         )
-        problems.boolean("hip", self.hip, "specs/sglang/engine.yaml:113")
+        problems.boolean("hip", self.hip, "specs/sglang/engine.yaml:115")
         if problems.passed("speculative_algorithm"):
             if self.speculative:
                 problems.boolean(
                     "speculative_adaptive",
                     self.speculative_adaptive,
-                    "specs/sglang/engine.yaml:118",
+                    "specs/sglang/engine.yaml:120",
                 )
             else:
                 problems.unset(
                     "speculative_adaptive",
                     self.speculative_adaptive,
                     "speculative",
-                    "specs/sglang/engine.yaml:118",
+                    "specs/sglang/engine.yaml:120",
                 )
         if problems.passed("speculative_algorithm", "speculative_adaptive"):
             if self.adaptive:
@@ -1156,14 +1190,14 @@ class Config:
                     self.speculative_adaptive_candidates,
                     1,
                     65,
-                    "specs/sglang/engine.yaml:121",
+                    "specs/sglang/engine.yaml:123",
                 )
             else:
                 problems.unset(
                     "speculative_adaptive_candidates",
                     self.speculative_adaptive_candidates,
                     "adaptive",
-                    "specs/sglang/engine.yaml:121",
+                    "specs/sglang/engine.yaml:123",
                 )
         if problems.passed("speculative_algorithm", "speculative_adaptive"):
             if self.adaptive:
@@ -1172,14 +1206,14 @@ class Config:
                     self.adaptive_draft_tokens,
                     1,
                     65,
-                    "specs/sglang/engine.yaml:124",
+                    "specs/sglang/engine.yaml:126",
                 )
             else:
                 problems.unset(
                     "adaptive_draft_tokens",
                     self.adaptive_draft_tokens,
                     "adaptive",
-                    "specs/sglang/engine.yaml:124",
+                    "specs/sglang/engine.yaml:126",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -1188,14 +1222,14 @@ class Config:
                     self.speculative_num_steps,
                     0,
                     64,
-                    "specs/sglang/engine.yaml:128",
+                    "specs/sglang/engine.yaml:130",
                 )
             else:
                 problems.unset(
                     "speculative_num_steps",
                     self.speculative_num_steps,
                     "speculative",
-                    "specs/sglang/engine.yaml:128",
+                    "specs/sglang/engine.yaml:130",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -1204,14 +1238,14 @@ class Config:
                     self.speculative_eagle_topk,
                     1,
                     64,
-                    "specs/sglang/engine.yaml:132",
+                    "specs/sglang/engine.yaml:134",
                 )
             else:
                 problems.unset(
                     "speculative_eagle_topk",
                     self.speculative_eagle_topk,
                     "speculative",
-                    "specs/sglang/engine.yaml:132",
+                    "specs/sglang/engine.yaml:134",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
@@ -1220,71 +1254,71 @@ class Config:
                     self.speculative_num_draft_tokens,
                     1,
                     512,
-                    "specs/sglang/engine.yaml:135",
+                    "specs/sglang/engine.yaml:137",
                 )
             else:
                 problems.unset(
                     "speculative_num_draft_tokens",
                     self.speculative_num_draft_tokens,
                     "speculative",
-                    "specs/sglang/engine.yaml:135",
+                    "specs/sglang/engine.yaml:137",
                 )
         if problems.passed("speculative_algorithm"):
             if self.speculative:
                 problems.boolean(
                     "enable_multi_layer_eagle",
                     self.enable_multi_layer_eagle,
-                    "specs/sglang/engine.yaml:139",
+                    "specs/sglang/engine.yaml:141",
                 )
             else:
                 problems.unset(
                     "enable_multi_layer_eagle",
                     self.enable_multi_layer_eagle,
                     "speculative",
-                    "specs/sglang/engine.yaml:139",
+                    "specs/sglang/engine.yaml:141",
                 )
         problems.integer(
-            "dllm_block_size", self.dllm_block_size, 0, 1024, "specs/sglang/engine.yaml:141"
+            "dllm_block_size", self.dllm_block_size, 0, 1024, "specs/sglang/engine.yaml:143"
         )
         problems.choice(
             "disaggregation_mode",
             self.disaggregation_mode,
             ("none", "prefill", "decode"),
-            "specs/sglang/engine.yaml:145",
+            "specs/sglang/engine.yaml:147",
         )
         if problems.passed("dllm_block_size"):
             if self.dllm:
                 problems.boolean(
                     "dllm_input_preparation",
                     self.dllm_input_preparation,
-                    "specs/sglang/engine.yaml:148",
+                    "specs/sglang/engine.yaml:150",
                 )
             else:
                 problems.unset(
                     "dllm_input_preparation",
                     self.dllm_input_preparation,
                     "dllm",
-                    "specs/sglang/engine.yaml:148",
+                    "specs/sglang/engine.yaml:150",
                 )
         problems.integer(
-            "request_pool_size", self.request_pool_size, 1, 262144, "specs/sglang/engine.yaml:151"
+            "request_pool_size", self.request_pool_size, 1, 262144, "specs/sglang/engine.yaml:153"
         )
         problems.boolean(
-            "enable_decode_graph", self.enable_decode_graph, "specs/sglang/engine.yaml:155"
+            "enable_decode_graph", self.enable_decode_graph, "specs/sglang/engine.yaml:157"
         )
         if problems.passed("enable_decode_graph"):
             if self.enable_decode_graph:
                 problems.boolean(
                     "disable_cuda_graph_padding",
                     self.disable_cuda_graph_padding,
-                    "specs/sglang/engine.yaml:157",
+                    "specs/sglang/engine.yaml:159",
                 )
             else:
                 problems.unset(
                     "disable_cuda_graph_padding",
                     self.disable_cuda_graph_padding,
                     "enable_decode_graph",
-                    "specs/sglang/engine.yaml:157",
+                    "specs/sglang/engine.yaml:159",
                 )
         if problems.passed("enable_decode_graph"):
             if self.enable_decode_graph:
@@ -1293,14 +1327,14 @@ class Config:
                     self.capture_max_requests,
                     1,
                     65536,
-                    "specs/sglang/engine.yaml:159",
+                    "specs/sglang/engine.yaml:161",
                 )
             else:
                 problems.unset(
                     "capture_max_requests",
                     self.capture_max_requests,
                     "enable_decode_graph",
-                    "specs/sglang/engine.yaml:159",
+                    "specs/sglang/engine.yaml:161",
                 )
         if problems.passed("enable_decode_graph"):
             if self.enable_decode_graph:
@@ -1309,17 +1343,17 @@ class Config:
                     self.capture_requests,
                     1,
                     65536,
-                    "specs/sglang/engine.yaml:162",
+                    "specs/sglang/engine.yaml:164",
                 )
             else:
                 problems.unset(
                     "capture_requests",
                     self.capture_requests,
                     "enable_decode_graph",
-                    "specs/sglang/engine.yaml:162",
+                    "specs/sglang/engine.yaml:164",
                 )
         problems.boolean(
-            "enable_prefill_graph", self.enable_prefill_graph, "specs/sglang/engine.yaml:177"
+            "enable_prefill_graph", self.enable_prefill_graph, "specs/sglang/engine.yaml:179"
         )
         if problems.passed("enable_prefill_graph"):
             if self.enable_prefill_graph:
@@ -1327,28 +1361,28 @@ class Config:
                     "prefill_graph_backend",
                     self.prefill_graph_backend,
                     ("piecewise", "breakable", "full"),
-                    "specs/sglang/engine.yaml:179",
+                    "specs/sglang/engine.yaml:181",
                 )
             else:
                 problems.unset(
                     "prefill_graph_backend",
                     self.prefill_graph_backend,
                     "enable_prefill_graph",
-                    "specs/sglang/engine.yaml:179",
+                    "specs/sglang/engine.yaml:181",
                 )
         if problems.passed("enable_prefill_graph"):
             if self.enable_prefill_graph:
                 problems.boolean(
                     "prefill_graph_takes_sums",
                     self.prefill_graph_takes_sums,
-                    "specs/sglang/engine.yaml:182",
+                    "specs/sglang/engine.yaml:184",
                 )
             else:
                 problems.unset(
                     "prefill_graph_takes_sums",
                     self.prefill_graph_takes_sums,
                     "enable_prefill_graph",
-                    "specs/sglang/engine.yaml:182",
+                    "specs/sglang/engine.yaml:184",
                 )
         if problems.passed("enable_prefill_graph"):
             if self.enable_prefill_graph:
@@ -1357,14 +1391,14 @@ class Config:
                     self.capture_max_tokens,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:185",
+                    "specs/sglang/engine.yaml:187",
                 )
             else:
                 problems.unset(
                     "capture_max_tokens",
                     self.capture_max_tokens,
                     "enable_prefill_graph",
-                    "specs/sglang/engine.yaml:185",
+                    "specs/sglang/engine.yaml:187",
                 )
         if problems.passed("enable_prefill_graph"):
             if self.enable_prefill_graph:
@@ -1373,14 +1407,14 @@ class Config:
                     self.capture_tokens,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:188",
+                    "specs/sglang/engine.yaml:190",
                 )
             else:
                 problems.unset(
                     "capture_tokens",
                     self.capture_tokens,
                     "enable_prefill_graph",
-                    "specs/sglang/engine.yaml:188",
+                    "specs/sglang/engine.yaml:190",
                 )
         if problems.passed("enable_prefill_graph", "prefill_graph_backend"):
             if (
@@ -1392,28 +1426,28 @@ class Config:
                     self.full_prefill_max_req,
                     1,
                     65536,
-                    "specs/sglang/engine.yaml:198",
+                    "specs/sglang/engine.yaml:200",
                 )
             else:
                 problems.unset(
                     "full_prefill_max_req",
                     self.full_prefill_max_req,
                     "enable_prefill_graph and prefill_graph_backend == full",
-                    "specs/sglang/engine.yaml:198",
+                    "specs/sglang/engine.yaml:200",
                 )
         if problems.passed("enable_prefill_graph", "prefill_graph_backend"):
             if self.whole_prefill_graph:
                 problems.boolean(
                     "disable_chunked_prefix_cache",
                     self.disable_chunked_prefix_cache,
-                    "specs/sglang/engine.yaml:203",
+                    "specs/sglang/engine.yaml:205",
                 )
             else:
                 problems.unset(
                     "disable_chunked_prefix_cache",
                     self.disable_chunked_prefix_cache,
                     "whole_prefill_graph",
-                    "specs/sglang/engine.yaml:203",
+                    "specs/sglang/engine.yaml:205",
                 )
         if problems.passed("enable_prefill_graph", "prefill_graph_backend"):
             if self.whole_prefill_graph:
@@ -1422,21 +1456,34 @@ class Config:
                     self.full_prefill_prefix_chunk_tokens,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:206",
+                    "specs/sglang/engine.yaml:208",
                 )
             else:
                 problems.unset(
                     "full_prefill_prefix_chunk_tokens",
                     self.full_prefill_prefix_chunk_tokens,
                     "whole_prefill_graph",
-                    "specs/sglang/engine.yaml:206",
+                    "specs/sglang/engine.yaml:208",
                 )
         problems.integer(
-            "residual_streams", self.residual_streams, 1, 16, "specs/sglang/engine.yaml:210"
+            "residual_streams", self.residual_streams, 1, 16, "specs/sglang/engine.yaml:212"
         )
-        problems.boolean("is_multimodal", self.is_multimodal, "specs/sglang/engine.yaml:212")
+        problems.integer(
+            "attention_residual_blocks",
+            self.attention_residual_blocks,
+            0,
+            256,
+            "specs/sglang/engine.yaml:214",
+        )
+        problems.integer(
+            "proxy_index_topk", self.proxy_index_topk, 0, 65536, "specs/sglang/engine.yaml:217"
+        )
         problems.boolean(
-            "disable_radix_cache", self.disable_radix_cache, "specs/sglang/engine.yaml:213"
+            "gathers_late_counts", self.gathers_late_counts, "specs/sglang/engine.yaml:220"
+        )
+        problems.boolean("is_multimodal", self.is_multimodal, "specs/sglang/engine.yaml:222")
+        problems.boolean(
+            "disable_radix_cache", self.disable_radix_cache, "specs/sglang/engine.yaml:223"
         )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1445,14 +1492,14 @@ class Config:
                     self.draft_input_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:214",
+                    "specs/sglang/engine.yaml:224",
                 )
             else:
                 problems.unset(
                     "draft_input_size",
                     self.draft_input_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:214",
+                    "specs/sglang/engine.yaml:224",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1461,14 +1508,14 @@ class Config:
                     self.mamba_conv_length,
                     0,
                     64,
-                    "specs/sglang/engine.yaml:218",
+                    "specs/sglang/engine.yaml:228",
                 )
             else:
                 problems.unset(
                     "mamba_conv_length",
                     self.mamba_conv_length,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:218",
+                    "specs/sglang/engine.yaml:228",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1477,26 +1524,26 @@ class Config:
                     self.draft_hidden_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:221",
+                    "specs/sglang/engine.yaml:231",
                 )
             else:
                 problems.unset(
                     "draft_hidden_size",
                     self.draft_hidden_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:221",
+                    "specs/sglang/engine.yaml:231",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
                 problems.boolean(
-                    "draft_is_eagle3", self.draft_is_eagle3, "specs/sglang/engine.yaml:224"
+                    "draft_is_eagle3", self.draft_is_eagle3, "specs/sglang/engine.yaml:234"
                 )
             else:
                 problems.unset(
                     "draft_is_eagle3",
                     self.draft_is_eagle3,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:224",
+                    "specs/sglang/engine.yaml:234",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1505,14 +1552,14 @@ class Config:
                     self.draft_index_topk,
                     0,
                     65536,
-                    "specs/sglang/engine.yaml:226",
+                    "specs/sglang/engine.yaml:236",
                 )
             else:
                 problems.unset(
                     "draft_index_topk",
                     self.draft_index_topk,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:226",
+                    "specs/sglang/engine.yaml:236",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
@@ -1521,36 +1568,36 @@ class Config:
                     self.draft_vocab_size,
                     2,
                     16777216,
-                    "specs/sglang/engine.yaml:229",
+                    "specs/sglang/engine.yaml:239",
                 )
             else:
                 problems.unset(
                     "draft_vocab_size",
                     self.draft_vocab_size,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:229",
+                    "specs/sglang/engine.yaml:239",
                 )
         if problems.passed("speculative_algorithm"):
             if self.has_draft_worker:
                 problems.boolean(
                     "speculative_use_rejection_sampling",
                     self.speculative_use_rejection_sampling,
-                    "specs/sglang/engine.yaml:232",
+                    "specs/sglang/engine.yaml:242",
                 )
             else:
                 problems.unset(
                     "speculative_use_rejection_sampling",
                     self.speculative_use_rejection_sampling,
                     "has_draft_worker",
-                    "specs/sglang/engine.yaml:232",
+                    "specs/sglang/engine.yaml:242",
                 )
         problems.boolean(
             "enable_deterministic_inference",
             self.enable_deterministic_inference,
-            "specs/sglang/engine.yaml:234",
+            "specs/sglang/engine.yaml:244",
         )
-        problems.boolean("enable_lora", self.enable_lora, "specs/sglang/engine.yaml:236")
-        problems.boolean("kv_canary", self.kv_canary, "specs/sglang/engine.yaml:237")
+        problems.boolean("enable_lora", self.enable_lora, "specs/sglang/engine.yaml:246")
+        problems.boolean("kv_canary", self.kv_canary, "specs/sglang/engine.yaml:247")
         problems.choice(
             "attention_backend",
             self.attention_backend,
@@ -1565,34 +1612,34 @@ class Config:
                 "trtllm_mla",
                 "dsa",
             ),
-            "specs/sglang/engine.yaml:239",
+            "specs/sglang/engine.yaml:249",
         )
         problems.integer(
             "request_table_extra",
             self.request_table_extra,
             0,
             1048576,
-            "specs/sglang/engine.yaml:243",
+            "specs/sglang/engine.yaml:253",
         )
         problems.integer(
-            "sliding_window", self.sliding_window, 0, 16777216, "specs/sglang/engine.yaml:247"
+            "sliding_window", self.sliding_window, 0, 16777216, "specs/sglang/engine.yaml:257"
         )
         problems.integer(
-            "attention_heads", self.attention_heads, 1, 1024, "specs/sglang/engine.yaml:250"
+            "attention_heads", self.attention_heads, 1, 1024, "specs/sglang/engine.yaml:260"
         )
         problems.integer(
-            "value_head_size", self.value_head_size, 1, 4096, "specs/sglang/engine.yaml:251"
+            "value_head_size", self.value_head_size, 1, 4096, "specs/sglang/engine.yaml:261"
         )
-        problems.integer("key_heads", self.key_heads, 1, 1024, "specs/sglang/engine.yaml:252")
+        problems.integer("key_heads", self.key_heads, 1, 1024, "specs/sglang/engine.yaml:262")
         problems.integer(
-            "multiprocessors", self.multiprocessors, 1, 1024, "specs/sglang/engine.yaml:253"
+            "multiprocessors", self.multiprocessors, 1, 1024, "specs/sglang/engine.yaml:263"
         )
         problems.integer(
             "flashinfer_workspace_bytes",
             self.flashinfer_workspace_bytes,
             1,
             17179869184,
-            "specs/sglang/engine.yaml:254",
+            "specs/sglang/engine.yaml:264",
         )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.TRITON:
@@ -1601,26 +1648,26 @@ class Config:
                     self.triton_kv_splits,
                     1,
                     256,
-                    "specs/sglang/engine.yaml:257",
+                    "specs/sglang/engine.yaml:267",
                 )
             else:
                 problems.unset(
                     "triton_kv_splits",
                     self.triton_kv_splits,
                     "attention_backend == triton",
-                    "specs/sglang/engine.yaml:257",
+                    "specs/sglang/engine.yaml:267",
                 )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.TRTLLM_MLA:
                 problems.integer(
-                    "mla_latent_size", self.mla_latent_size, 1, 4096, "specs/sglang/engine.yaml:260"
+                    "mla_latent_size", self.mla_latent_size, 1, 4096, "specs/sglang/engine.yaml:270"
                 )
             else:
                 problems.unset(
                     "mla_latent_size",
                     self.mla_latent_size,
                     "attention_backend == trtllm_mla",
-                    "specs/sglang/engine.yaml:260",
+                    "specs/sglang/engine.yaml:270",
                 )
         if problems.passed("attention_backend"):
             if self.attention_backend in (
@@ -1628,24 +1675,24 @@ class Config:
                 AttentionBackend.TRTLLM_MLA,
             ):
                 problems.integer(
-                    "mla_output_size", self.mla_output_size, 1, 4096, "specs/sglang/engine.yaml:263"
+                    "mla_output_size", self.mla_output_size, 1, 4096, "specs/sglang/engine.yaml:273"
                 )
             else:
                 problems.unset(
                     "mla_output_size",
                     self.mla_output_size,
                     "attention_backend == flashinfer_mla or attention_backend == trtllm_mla",
-                    "specs/sglang/engine.yaml:263",
+                    "specs/sglang/engine.yaml:273",
                 )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.DSA:
-                problems.boolean("dsa_pages", self.dsa_pages, "specs/sglang/engine.yaml:266")
+                problems.boolean("dsa_pages", self.dsa_pages, "specs/sglang/engine.yaml:276")
             else:
                 problems.unset(
                     "dsa_pages",
                     self.dsa_pages,
                     "attention_backend == dsa",
-                    "specs/sglang/engine.yaml:266",
+                    "specs/sglang/engine.yaml:276",
                 )
         if problems.passed("attention_backend"):
             if self.attention_backend == AttentionBackend.DSA:
@@ -1654,21 +1701,33 @@ class Config:
                     self.dsa_index_topk,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:268",
+                    "specs/sglang/engine.yaml:278",
                 )
             else:
                 problems.unset(
                     "dsa_index_topk",
                     self.dsa_index_topk,
                     "attention_backend == dsa",
-                    "specs/sglang/engine.yaml:268",
+                    "specs/sglang/engine.yaml:278",
+                )
+        if problems.passed("attention_backend"):
+            if self.attention_backend == AttentionBackend.DSA:
+                problems.integer(
+                    "dsa_index_kpool", self.dsa_index_kpool, 1, 1024, "specs/sglang/engine.yaml:281"
+                )
+            else:
+                problems.unset(
+                    "dsa_index_kpool",
+                    self.dsa_index_kpool,
+                    "attention_backend == dsa",
+                    "specs/sglang/engine.yaml:281",
                 )
         problems.boolean(
-            "encoder_only_layers", self.encoder_only_layers, "specs/sglang/engine.yaml:271"
+            "encoder_only_layers", self.encoder_only_layers, "specs/sglang/engine.yaml:284"
         )
-        problems.boolean("hybrid_linear", self.hybrid_linear, "specs/sglang/engine.yaml:273")
+        problems.boolean("hybrid_linear", self.hybrid_linear, "specs/sglang/engine.yaml:286")
         problems.boolean(
-            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:276"
+            "is_encoder_decoder", self.is_encoder_decoder, "specs/sglang/engine.yaml:289"
         )
         if problems.passed("is_encoder_decoder"):
             if self.is_encoder_decoder:
@@ -1677,17 +1736,17 @@ class Config:
                     self.max_source_positions,
                     0,
                     1048576,
-                    "specs/sglang/engine.yaml:278",
+                    "specs/sglang/engine.yaml:291",
                 )
             else:
                 problems.unset(
                     "max_source_positions",
                     self.max_source_positions,
                     "is_encoder_decoder",
-                    "specs/sglang/engine.yaml:278",
+                    "specs/sglang/engine.yaml:291",
                 )
         problems.boolean(
-            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:281"
+            "mamba_extra_buffer", self.mamba_extra_buffer, "specs/sglang/engine.yaml:294"
         )
         if problems.passed("mamba_extra_buffer"):
             if self.mamba_extra_buffer:
@@ -1696,16 +1755,16 @@ class Config:
                     self.mamba_cache_size,
                     1,
                     1048576,
-                    "specs/sglang/engine.yaml:283",
+                    "specs/sglang/engine.yaml:296",
                 )
             else:
                 problems.unset(
                     "mamba_cache_size",
                     self.mamba_cache_size,
                     "mamba_extra_buffer",
-                    "specs/sglang/engine.yaml:283",
+                    "specs/sglang/engine.yaml:296",
                 )
-        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:286")
+        problems.boolean("ngram_embedding", self.ngram_embedding, "specs/sglang/engine.yaml:299")
         if problems.passed(
             "speculative_algorithm",
             "speculative_adaptive",
@@ -1717,7 +1776,7 @@ class Config:
                 self.adaptive_draft_tokens,
                 self.speculative_adaptive_candidates,
                 "speculative_adaptive_candidates",
-                "specs/sglang/engine.yaml:124",
+                "specs/sglang/engine.yaml:126",
             )
         if problems.passed(
             "tp_size",
@@ -1767,7 +1826,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:377",
+                    "specs/sglang/engine.yaml:390",
                 )
             )
         if problems.passed(
@@ -1790,7 +1849,7 @@ class Config:
                         "full_prefill_max_req": self.full_prefill_max_req,
                         "full_prefill_prefix_chunk_tokens": self.full_prefill_prefix_chunk_tokens,
                     },
-                    "specs/sglang/engine.yaml:420",
+                    "specs/sglang/engine.yaml:433",
                 )
             )
         if problems.passed(
@@ -1845,7 +1904,7 @@ class Config:
                         "capture_tokens": self.capture_tokens,
                         "full_prefill_max_req": self.full_prefill_max_req,
                     },
-                    "specs/sglang/engine.yaml:431",
+                    "specs/sglang/engine.yaml:444",
                 )
             )
         if problems.passed(
@@ -1890,7 +1949,7 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:443",
+                    "specs/sglang/engine.yaml:456",
                 )
             )
         if problems.passed(
@@ -1940,8 +1999,39 @@ class Config:
                         "enable_decode_graph": self.enable_decode_graph,
                         "capture_requests": self.capture_requests,
                     },
-                    "specs/sglang/engine.yaml:473",
+                    "specs/sglang/engine.yaml:486",
                 )
+            )
+        if problems.passed(
+            "context_length",
+            "speculative_algorithm",
+            "speculative_num_steps",
+            "speculative_eagle_topk",
+            "speculative_num_draft_tokens",
+            "enable_multi_layer_eagle",
+            "mamba_conv_length",
+            "attention_backend",
+            "dsa_index_kpool",
+        ):
+            problems.constraint(
+                not (self.has_draft_worker and self.has_dsa and present(self.dsa_index_kpool) > 1)
+                or present(self.draft_extend_width) + present(self.dsa_index_kpool)
+                <= self.context_length,
+                "not (has_draft_worker and has_dsa and dsa_index_kpool > 1) or "
+                "draft_extend_width + dsa_index_kpool <= context_length",
+                "a row without a request is no longer than the context",
+                {
+                    "context_length": self.context_length,
+                    "speculative_algorithm": self.speculative_algorithm,
+                    "speculative_num_steps": self.speculative_num_steps,
+                    "speculative_eagle_topk": self.speculative_eagle_topk,
+                    "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
+                    "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
+                    "mamba_conv_length": self.mamba_conv_length,
+                    "attention_backend": self.attention_backend,
+                    "dsa_index_kpool": self.dsa_index_kpool,
+                },
+                "specs/sglang/backends/dsa.yaml:16",
             )
         if problems.passed("attention_backend", "attention_heads", "key_heads"):
             problems.constraint(
@@ -1993,7 +2083,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "attn_cp_size": self.attn_cp_size,
                 },
-                "specs/sglang/engine.yaml:290",
+                "specs/sglang/engine.yaml:303",
             )
         if problems.passed("tp_size", "attn_dp_size", "attn_cp_size", "attn_tp_rank"):
             problems.constraint(
@@ -2006,7 +2096,7 @@ class Config:
                     "attn_cp_size": self.attn_cp_size,
                     "attn_tp_rank": self.attn_tp_rank,
                 },
-                "specs/sglang/engine.yaml:292",
+                "specs/sglang/engine.yaml:305",
             )
         if problems.passed("attn_dp_size", "enable_dp_attention"):
             problems.constraint(
@@ -2017,7 +2107,7 @@ class Config:
                     "attn_dp_size": self.attn_dp_size,
                     "enable_dp_attention": self.enable_dp_attention,
                 },
-                "specs/sglang/engine.yaml:294",
+                "specs/sglang/engine.yaml:307",
             )
         if problems.passed("max_running_requests", "max_total_tokens_target"):
             problems.constraint(
@@ -2028,7 +2118,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "max_total_tokens_target": self.max_total_tokens_target,
                 },
-                "specs/sglang/engine.yaml:296",
+                "specs/sglang/engine.yaml:309",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -2051,7 +2141,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:299",
+                "specs/sglang/engine.yaml:312",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -2072,7 +2162,7 @@ class Config:
                     "speculative_adaptive_candidates": self.speculative_adaptive_candidates,
                     "speculative_num_draft_tokens": self.speculative_num_draft_tokens,
                 },
-                "specs/sglang/engine.yaml:302",
+                "specs/sglang/engine.yaml:315",
             )
         if problems.passed(
             "speculative_algorithm",
@@ -2096,7 +2186,7 @@ class Config:
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                     "enable_multi_layer_eagle": self.enable_multi_layer_eagle,
                 },
-                "specs/sglang/engine.yaml:305",
+                "specs/sglang/engine.yaml:318",
             )
         if problems.passed(
             "tp_size",
@@ -2133,7 +2223,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "speculative_adaptive": self.speculative_adaptive,
                 },
-                "specs/sglang/engine.yaml:308",
+                "specs/sglang/engine.yaml:321",
             )
         if problems.passed(
             "tp_size",
@@ -2165,7 +2255,7 @@ class Config:
                     "mori_receive_bound": self.mori_receive_bound,
                     "enable_pdmux": self.enable_pdmux,
                 },
-                "specs/sglang/engine.yaml:311",
+                "specs/sglang/engine.yaml:324",
             )
         if problems.passed("max_running_requests", "request_pool_size"):
             problems.constraint(
@@ -2176,7 +2266,7 @@ class Config:
                     "max_running_requests": self.max_running_requests,
                     "request_pool_size": self.request_pool_size,
                 },
-                "specs/sglang/engine.yaml:313",
+                "specs/sglang/engine.yaml:326",
             )
         if problems.passed("dllm_block_size", "enable_prefill_graph", "is_encoder_decoder"):
             problems.constraint(
@@ -2188,7 +2278,7 @@ class Config:
                     "enable_prefill_graph": self.enable_prefill_graph,
                     "is_encoder_decoder": self.is_encoder_decoder,
                 },
-                "specs/sglang/engine.yaml:315",
+                "specs/sglang/engine.yaml:328",
             )
         if problems.passed(
             "request_pool_size",
@@ -2211,7 +2301,7 @@ class Config:
                     "prefill_graph_backend": self.prefill_graph_backend,
                     "full_prefill_max_req": self.full_prefill_max_req,
                 },
-                "specs/sglang/engine.yaml:317",
+                "specs/sglang/engine.yaml:330",
             )
         if problems.passed(
             "speculative_algorithm", "speculative_num_steps", "speculative_eagle_topk"
@@ -2231,7 +2321,7 @@ class Config:
                     "speculative_num_steps": self.speculative_num_steps,
                     "speculative_eagle_topk": self.speculative_eagle_topk,
                 },
-                "specs/sglang/engine.yaml:320",
+                "specs/sglang/engine.yaml:333",
             )
         if problems.passed("disaggregation_mode", "enable_decode_graph"):
             problems.constraint(
@@ -2243,7 +2333,7 @@ class Config:
                     "disaggregation_mode": self.disaggregation_mode,
                     "enable_decode_graph": self.enable_decode_graph,
                 },
-                "specs/sglang/engine.yaml:323",
+                "specs/sglang/engine.yaml:336",
             )
         if problems.passed("disaggregation_mode", "enable_prefill_graph"):
             problems.constraint(
@@ -2255,7 +2345,7 @@ class Config:
                     "disaggregation_mode": self.disaggregation_mode,
                     "enable_prefill_graph": self.enable_prefill_graph,
                 },
-                "specs/sglang/engine.yaml:325",
+                "specs/sglang/engine.yaml:338",
             )
         if problems.passed("speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -2266,7 +2356,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:327",
+                "specs/sglang/engine.yaml:340",
             )
         if problems.passed("context_length", "dllm_block_size"):
             problems.constraint(
@@ -2274,7 +2364,7 @@ class Config:
                 "not dllm or dllm_block_size <= context_length",
                 "a block of a diffusion model fits into the context",
                 {"context_length": self.context_length, "dllm_block_size": self.dllm_block_size},
-                "specs/sglang/engine.yaml:329",
+                "specs/sglang/engine.yaml:342",
             )
         if problems.passed("chunked_prefill_size", "enable_mixed_chunk"):
             problems.constraint(
@@ -2285,7 +2375,7 @@ class Config:
                     "chunked_prefill_size": self.chunked_prefill_size,
                     "enable_mixed_chunk": self.enable_mixed_chunk,
                 },
-                "specs/sglang/engine.yaml:331",
+                "specs/sglang/engine.yaml:344",
             )
         if problems.passed("enable_mixed_chunk", "speculative_algorithm", "dllm_block_size"):
             problems.constraint(
@@ -2298,7 +2388,7 @@ class Config:
                     "speculative_algorithm": self.speculative_algorithm,
                     "dllm_block_size": self.dllm_block_size,
                 },
-                "specs/sglang/engine.yaml:333",
+                "specs/sglang/engine.yaml:346",
             )
         if problems.passed(
             "tp_size",
@@ -2348,7 +2438,7 @@ class Config:
                         "attention_backend": self.attention_backend,
                         "dsa_index_topk": self.dsa_index_topk,
                     },
-                    "specs/sglang/backends/dsa.yaml:20",
+                    "specs/sglang/backends/dsa.yaml:31",
                 )
             )
         if problems.passed(
@@ -3403,7 +3493,7 @@ class Config:
                         "attention_backend": self.attention_backend,
                         "dsa_index_topk": self.dsa_index_topk,
                     },
-                    "specs/sglang/backends/dsa.yaml:20",
+                    "specs/sglang/backends/dsa.yaml:31",
                 )
             )
         if problems.passed(
@@ -4984,7 +5074,7 @@ class Config:
         """`attention_backend == dsa`."""
         return self.attention_backend == AttentionBackend.DSA
 
-    # specs/sglang/engine.yaml:341
+    # specs/sglang/engine.yaml:354
     @cached_property
     def speculative(self) -> bool:
         """`speculative_algorithm != none`."""
@@ -5006,13 +5096,13 @@ class Config:
             self.request_table_width if self.speculative else self.context_length, self.page_size
         )
 
-    # specs/sglang/engine.yaml:340
+    # specs/sglang/engine.yaml:353
     @cached_property
     def one_page(self) -> int:
         """The page that is reserved for padding."""
         return 1
 
-    # specs/sglang/engine.yaml:339
+    # specs/sglang/engine.yaml:352
     @cached_property
     def one_token(self) -> int:
         """`1`."""
@@ -5027,6 +5117,73 @@ class Config:
         if self.attention_backend != AttentionBackend.DSA:
             return None
         return self.table_pages if present(self.dsa_pages) else self.request_table_width
+
+    # specs/sglang/engine.yaml:357
+    @cached_property
+    def has_draft_worker(self) -> bool:
+        """`speculative_algorithm == eagle or speculative_algorithm == frozen_kv_mtp or
+        speculative_algorithm == dflash`.
+        """
+        return self.speculative_algorithm in (
+            SpeculativeAlgorithm.EAGLE,
+            SpeculativeAlgorithm.FROZEN_KV_MTP,
+            SpeculativeAlgorithm.DFLASH,
+        )
+
+    # specs/sglang/engine.yaml:350
+    @cached_property
+    def token_per_request(self) -> int:
+        """One token for each request."""
+        return 1
+
+    # specs/sglang/engine.yaml:356
+    @cached_property
+    def dllm(self) -> bool:
+        """`dllm_block_size > 0`."""
+        return self.dllm_block_size > 0
+
+    # specs/sglang/engine.yaml:396
+    @cached_property
+    def sequence_fill(self) -> int:
+        """The length of a padded row."""
+        return self.dllm_block_size if self.dllm else 1
+
+    # specs/sglang/engine.yaml:468
+    @cached_property
+    def draft_front(self) -> int | None:
+        """Tokens before the verified ones that layers of a draft model read once more; None
+        unless has_draft_worker.
+        """
+        if not self.has_draft_worker:
+            return None
+        return (
+            present(self.speculative_num_steps) - 1 + present(self.mamba_conv_length)
+            if present(self.enable_multi_layer_eagle)
+            and present(self.speculative_eagle_topk) == 1
+            and present(self.mamba_conv_length) >= 1
+            and present(self.speculative_num_steps) > 1
+            else 0
+        )
+
+    # specs/sglang/engine.yaml:477
+    @cached_property
+    def draft_extend_width(self) -> int | None:
+        """Tokens of each request when the draft model catches up; None unless has_draft_worker."""
+        if not self.has_draft_worker:
+            return None
+        return present(self.speculative_num_draft_tokens) + present(self.draft_front)
+
+    # specs/sglang/backends/dsa.yaml:9
+    @cached_property
+    def catch_up_fill(self) -> int:
+        """The length of a padded row where a draft model catches up."""
+        return (
+            max(
+                self.sequence_fill, present(self.draft_extend_width) + present(self.dsa_index_kpool)
+            )
+            if self.has_draft_worker and self.has_dsa and present(self.dsa_index_kpool) > 1
+            else self.sequence_fill
+        )
 
     # specs/sglang/backends/flashinfer.yaml:4
     @cached_property
@@ -5046,13 +5203,13 @@ class Config:
         """`is_encoder_decoder or has_window`."""
         return self.is_encoder_decoder or self.has_window
 
-    # specs/sglang/engine.yaml:346
+    # specs/sglang/engine.yaml:359
     @cached_property
     def num_dp_ranks(self) -> int:
         """`dp_size * attn_dp_size`."""
         return self.dp_size * self.attn_dp_size
 
-    # specs/sglang/engine.yaml:480
+    # specs/sglang/engine.yaml:493
     @cached_property
     def require_mlp_tp_gather(self) -> bool:
         """`enable_dp_attention and (elastic_world_expanded or moe_dense_tp_size == 0 or not
@@ -5078,7 +5235,7 @@ class Config:
             or self.moe_dense_tp_size > self.tp_size // self.num_dp_ranks
         )
 
-    # specs/sglang/engine.yaml:487
+    # specs/sglang/engine.yaml:500
     @cached_property
     def require_attn_tp_gather(self) -> bool:
         """`not disable_attn_tp_gather and (moe_a2a_backend != none or moe_dense_tp_size > 0) and
@@ -5090,19 +5247,19 @@ class Config:
             and (not self.enable_dp_attention or self.num_dp_ranks < self.tp_size)
         )
 
-    # specs/sglang/engine.yaml:491
+    # specs/sglang/engine.yaml:504
     @cached_property
     def require_gathered_buffer(self) -> bool:
         """`require_mlp_tp_gather or require_attn_tp_gather`."""
         return self.require_mlp_tp_gather or self.require_attn_tp_gather
 
-    # specs/sglang/engine.yaml:345
+    # specs/sglang/engine.yaml:358
     @cached_property
     def attn_tp_size(self) -> int:
         """`tp_size // attn_dp_size // attn_cp_size`."""
         return self.tp_size // self.attn_dp_size // self.attn_cp_size
 
-    # specs/sglang/engine.yaml:366
+    # specs/sglang/engine.yaml:379
     @cached_property
     def graph_base(self) -> int:
         """`(2 if enable_two_batch_overlap else 1) * (attn_tp_size if require_gathered_buffer
@@ -5112,7 +5269,7 @@ class Config:
             self.attn_tp_size if self.require_gathered_buffer else 1
         )
 
-    # specs/sglang/engine.yaml:368
+    # specs/sglang/engine.yaml:381
     @cached_property
     def graph_multiple(self) -> int:
         """What the tokens of a graph are a multiple of."""
@@ -5122,13 +5279,13 @@ class Config:
             else self.graph_base * self.attn_cp_size
         )
 
-    # specs/sglang/engine.yaml:371
+    # specs/sglang/engine.yaml:384
     @cached_property
     def graph_rows(self) -> int:
         """Most rows of a graph."""
         return align_up(self.request_pool_size, self.graph_multiple)
 
-    # specs/sglang/engine.yaml:347
+    # specs/sglang/engine.yaml:360
     @cached_property
     def cp_align(self) -> int:
         """What context parallelism aligns rows and tokens to."""
@@ -5144,7 +5301,7 @@ class Config:
         """Rows of any batch, of which those without a request have one key."""
         return align_up(align_up(self.graph_rows, self.attn_tp_size), self.cp_align)
 
-    # specs/sglang/engine.yaml:338
+    # specs/sglang/engine.yaml:351
     @cached_property
     def one_request(self) -> int:
         """`1`."""
@@ -5159,24 +5316,6 @@ class Config:
             if self.speculative
             else self.context_length
         )
-
-    # specs/sglang/engine.yaml:343
-    @cached_property
-    def dllm(self) -> bool:
-        """`dllm_block_size > 0`."""
-        return self.dllm_block_size > 0
-
-    # specs/sglang/engine.yaml:337
-    @cached_property
-    def token_per_request(self) -> int:
-        """One token for each request."""
-        return 1
-
-    # specs/sglang/engine.yaml:383
-    @cached_property
-    def sequence_fill(self) -> int:
-        """The length of a padded row."""
-        return self.dllm_block_size if self.dllm else 1
 
     # specs/sglang/backends/sequences.yaml:33
     @cached_property
@@ -5247,7 +5386,7 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:359
+    # specs/sglang/engine.yaml:372
     @cached_property
     def target_width(self) -> int:
         """Tokens that the target computes for each request in a decoding round."""
@@ -5258,43 +5397,6 @@ class Config:
             if self.dllm
             else 1
         )
-
-    # specs/sglang/engine.yaml:344
-    @cached_property
-    def has_draft_worker(self) -> bool:
-        """`speculative_algorithm == eagle or speculative_algorithm == frozen_kv_mtp or
-        speculative_algorithm == dflash`.
-        """
-        return self.speculative_algorithm in (
-            SpeculativeAlgorithm.EAGLE,
-            SpeculativeAlgorithm.FROZEN_KV_MTP,
-            SpeculativeAlgorithm.DFLASH,
-        )
-
-    # specs/sglang/engine.yaml:455
-    @cached_property
-    def draft_front(self) -> int | None:
-        """Tokens before the verified ones that layers of a draft model read once more; None
-        unless has_draft_worker.
-        """
-        if not self.has_draft_worker:
-            return None
-        return (
-            present(self.speculative_num_steps) - 1 + present(self.mamba_conv_length)
-            if present(self.enable_multi_layer_eagle)
-            and present(self.speculative_eagle_topk) == 1
-            and present(self.mamba_conv_length) >= 1
-            and present(self.speculative_num_steps) > 1
-            else 0
-        )
-
-    # specs/sglang/engine.yaml:464
-    @cached_property
-    def draft_extend_width(self) -> int | None:
-        """Tokens of each request when the draft model catches up; None unless has_draft_worker."""
-        if not self.has_draft_worker:
-            return None
-        return present(self.speculative_num_draft_tokens) + present(self.draft_front)
 
     # specs/sglang/backends/sequences.yaml:24
     @cached_property
@@ -5462,19 +5564,19 @@ class Config:
         """`attention_backend == triton`."""
         return self.attention_backend == AttentionBackend.TRITON
 
-    # specs/sglang/engine.yaml:342
+    # specs/sglang/engine.yaml:355
     @cached_property
     def adaptive(self) -> bool:
         """`speculative_adaptive if speculative else false`."""
         return present(self.speculative_adaptive) if self.speculative else False
 
-    # specs/sglang/engine.yaml:350
+    # specs/sglang/engine.yaml:363
     @cached_property
     def chunked(self) -> bool:
         """`chunked_prefill_size > 0`."""
         return self.chunked_prefill_size > 0
 
-    # specs/sglang/engine.yaml:351
+    # specs/sglang/engine.yaml:364
     @cached_property
     def prefill_ceiling(self) -> int:
         """The engine's own prefill buffer ceiling."""
@@ -5492,7 +5594,7 @@ class Config:
             else 0
         )
 
-    # specs/sglang/engine.yaml:356
+    # specs/sglang/engine.yaml:369
     @cached_property
     def prefill_limit_target(self) -> int:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -5504,7 +5606,7 @@ class Config:
             else self.max_total_tokens_target
         )
 
-    # specs/sglang/engine.yaml:356
+    # specs/sglang/engine.yaml:369
     @cached_property
     def prefill_limit_draft(self) -> int | None:
         """Most tokens that one extend batch computes; each needs a slot of the pool; of worker
@@ -5518,19 +5620,19 @@ class Config:
             else present(self.max_total_tokens_draft)
         )
 
-    # specs/sglang/engine.yaml:363
+    # specs/sglang/engine.yaml:376
     @cached_property
     def round_width(self) -> int:
         """The same in this round, of which there is a graph for each width."""
         return present(self.adaptive_draft_tokens) if self.adaptive else self.target_width
 
-    # specs/sglang/engine.yaml:374
+    # specs/sglang/engine.yaml:387
     @cached_property
     def graph_width(self) -> int:
         """Tokens of a request as the alignment of graphs counts them."""
         return 1 if self.enable_two_batch_overlap else self.target_width
 
-    # specs/sglang/engine.yaml:377
+    # specs/sglang/engine.yaml:390
     @cached_property
     def captured(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the target; what is asked for beyond the pool becomes one graph
@@ -5548,13 +5650,13 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:386
+    # specs/sglang/engine.yaml:399
     @cached_property
     def prepares_dllm_inputs(self) -> bool:
         """`dllm_input_preparation if dllm else false`."""
         return present(self.dllm_input_preparation) if self.dllm else False
 
-    # specs/sglang/engine.yaml:439
+    # specs/sglang/engine.yaml:452
     @cached_property
     def has_draft_graph(self) -> bool:
         """Draft steps after the first are replayed."""
@@ -5564,7 +5666,7 @@ class Config:
             and present(self.speculative_num_steps) > 1
         )
 
-    # specs/sglang/engine.yaml:387
+    # specs/sglang/engine.yaml:400
     @cached_property
     def seeds_drafts(self) -> bool:
         """`has_draft_graph and speculative_use_rejection_sampling and
@@ -5576,7 +5678,7 @@ class Config:
             and self.enable_deterministic_inference
         )
 
-    # specs/sglang/engine.yaml:430
+    # specs/sglang/engine.yaml:443
     @cached_property
     def has_static_requests(self) -> bool:
         """`enable_prefill_graph and prefill_graph_backend != piecewise`."""
@@ -5585,7 +5687,7 @@ class Config:
             and present(self.prefill_graph_backend) != PrefillGraphBackend.PIECEWISE
         )
 
-    # specs/sglang/engine.yaml:389
+    # specs/sglang/engine.yaml:402
     @cached_property
     def joins_layers(self) -> bool | None:
         """`has_static_requests and prefill_graph_backend == breakable and draft_is_eagle3`; None
@@ -5599,13 +5701,13 @@ class Config:
             and present(self.draft_is_eagle3)
         )
 
-    # specs/sglang/engine.yaml:388
+    # specs/sglang/engine.yaml:401
     @cached_property
     def embeds_prompts_target(self) -> bool:
         """`enable_prefill_graph and is_multimodal`; of worker target."""
         return self.enable_prefill_graph and self.is_multimodal
 
-    # specs/sglang/engine.yaml:388
+    # specs/sglang/engine.yaml:401
     @cached_property
     def embeds_prompts_draft(self) -> bool | None:
         """`enable_prefill_graph and (is_multimodal or joins_layers)`; of worker draft; None
@@ -5615,7 +5717,7 @@ class Config:
             return None
         return self.enable_prefill_graph and (self.is_multimodal or present(self.joins_layers))
 
-    # specs/sglang/engine.yaml:392
+    # specs/sglang/engine.yaml:405
     @cached_property
     def routes_shares(self) -> bool:
         """Each attention rank has a share of the tokens."""
@@ -5623,7 +5725,7 @@ class Config:
             self.attn_cp_size > 1 and self.latent_attention
         )
 
-    # specs/sglang/engine.yaml:395
+    # specs/sglang/engine.yaml:408
     @cached_property
     def counts_real_tokens(self) -> bool:
         """Expert routing skips padded rows."""
@@ -5636,7 +5738,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:400
+    # specs/sglang/engine.yaml:413
     @cached_property
     def has_block_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == dflash`."""
@@ -5644,19 +5746,19 @@ class Config:
             self.enable_decode_graph and self.speculative_algorithm == SpeculativeAlgorithm.DFLASH
         )
 
-    # specs/sglang/engine.yaml:401
+    # specs/sglang/engine.yaml:414
     @cached_property
     def samples_blocks(self) -> bool:
         """`has_block_graph and speculative_num_draft_tokens > 1`."""
         return self.has_block_graph and present(self.speculative_num_draft_tokens) > 1
 
-    # specs/sglang/engine.yaml:402
+    # specs/sglang/engine.yaml:415
     @cached_property
     def samples_over_ranks(self) -> bool:
         """`samples_blocks and tp_size > 1`."""
         return self.samples_blocks and self.tp_size > 1
 
-    # specs/sglang/engine.yaml:403
+    # specs/sglang/engine.yaml:416
     @cached_property
     def proposed_tokens(self) -> int | None:
         """Tokens of a block without its first, which the target has already chosen; None unless
@@ -5666,13 +5768,13 @@ class Config:
             return None
         return present(self.speculative_num_draft_tokens) - 1
 
-    # specs/sglang/engine.yaml:408
+    # specs/sglang/engine.yaml:421
     @cached_property
     def tracks_mamba(self) -> bool:
         """`mamba_extra_buffer and not speculative`."""
         return self.mamba_extra_buffer and not self.speculative
 
-    # specs/sglang/engine.yaml:409
+    # specs/sglang/engine.yaml:422
     @cached_property
     def whole_prefill_graph(self) -> bool:
         """Prefill graphs hold the attention, so that the number of requests is fixed."""
@@ -5681,13 +5783,13 @@ class Config:
             and present(self.prefill_graph_backend) == PrefillGraphBackend.FULL
         )
 
-    # specs/sglang/engine.yaml:412
+    # specs/sglang/engine.yaml:425
     @cached_property
     def chunks_prefixes(self) -> bool:
         """`whole_prefill_graph and not disable_chunked_prefix_cache`."""
         return self.whole_prefill_graph and not present(self.disable_chunked_prefix_cache)
 
-    # specs/sglang/engine.yaml:414
+    # specs/sglang/engine.yaml:427
     @cached_property
     def prefix_chunk_length(self) -> int | None:
         """Tokens of one prefix that are attended to at once; None unless whole_prefill_graph."""
@@ -5702,7 +5804,7 @@ class Config:
             1,
         )
 
-    # specs/sglang/engine.yaml:420
+    # specs/sglang/engine.yaml:433
     @cached_property
     def prefix_chunks(self) -> tuple[int, ...] | None:
         """In how many chunks graphs attend to prefixes; None unless whole_prefill_graph."""
@@ -5718,7 +5820,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:424
+    # specs/sglang/engine.yaml:437
     @cached_property
     def splits_prefill(self) -> bool:
         """Ranks compute shares of a prompt in prefill graphs."""
@@ -5728,13 +5830,13 @@ class Config:
             and self.attn_cp_size > 1
         )
 
-    # specs/sglang/engine.yaml:499
+    # specs/sglang/engine.yaml:512
     @cached_property
     def require_mlp_sync(self) -> bool:
         """`enable_dp_attention or require_gathered_buffer`."""
         return self.enable_dp_attention or self.require_gathered_buffer
 
-    # specs/sglang/engine.yaml:427
+    # specs/sglang/engine.yaml:440
     @cached_property
     def shares_prefill_graphs(self) -> bool:
         """Where all ranks can, they replay the prefill graph of the one with the most tokens
@@ -5746,7 +5848,7 @@ class Config:
             and not present(self.prefill_graph_takes_sums)
         )
 
-    # specs/sglang/engine.yaml:431
+    # specs/sglang/engine.yaml:444
     @cached_property
     def captured_tokens(self) -> tuple[int, ...] | None:
         """Tokens of the prefill graphs; None unless enable_prefill_graph."""
@@ -5768,7 +5870,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:443
+    # specs/sglang/engine.yaml:456
     @cached_property
     def captured_drafts(self) -> tuple[int, ...] | None:
         """Rows of the graphs of the draft model, which are chosen as if each request had one
@@ -5786,7 +5888,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:449
+    # specs/sglang/engine.yaml:462
     @cached_property
     def has_draft_extend_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and not
@@ -5798,7 +5900,7 @@ class Config:
             and not present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:451
+    # specs/sglang/engine.yaml:464
     @cached_property
     def has_multi_layer_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle and enable_multi_layer_eagle`."""
@@ -5808,13 +5910,13 @@ class Config:
             and present(self.enable_multi_layer_eagle)
         )
 
-    # specs/sglang/engine.yaml:453
+    # specs/sglang/engine.yaml:466
     @cached_property
     def catches_up_in_graphs(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == eagle`."""
         return self.enable_decode_graph and self.speculative_algorithm == SpeculativeAlgorithm.EAGLE
 
-    # specs/sglang/engine.yaml:468
+    # specs/sglang/engine.yaml:481
     @cached_property
     def has_frozen_graph(self) -> bool:
         """`enable_decode_graph and speculative_algorithm == frozen_kv_mtp`."""
@@ -5823,7 +5925,7 @@ class Config:
             and self.speculative_algorithm == SpeculativeAlgorithm.FROZEN_KV_MTP
         )
 
-    # specs/sglang/engine.yaml:470
+    # specs/sglang/engine.yaml:483
     @cached_property
     def frozen_width(self) -> int | None:
         """`1 if enable_two_batch_overlap else speculative_eagle_topk`; None unless
@@ -5833,7 +5935,7 @@ class Config:
             return None
         return 1 if self.enable_two_batch_overlap else present(self.speculative_eagle_topk)
 
-    # specs/sglang/engine.yaml:473
+    # specs/sglang/engine.yaml:486
     @cached_property
     def captured_branches(self) -> tuple[int, ...] | None:
         """Rows of the graphs of drafts over frozen key-values, one for every branch of each
@@ -5852,7 +5954,7 @@ class Config:
             )
         )
 
-    # specs/sglang/engine.yaml:479
+    # specs/sglang/engine.yaml:492
     @cached_property
     def tracks_mamba_prefixes(self) -> bool:
         """`enable_prefill_graph and mamba_extra_buffer and not disable_radix_cache`."""
@@ -5860,7 +5962,7 @@ class Config:
             self.enable_prefill_graph and self.mamba_extra_buffer and not self.disable_radix_cache
         )
 
-    # specs/sglang/engine.yaml:492
+    # specs/sglang/engine.yaml:505
     @cached_property
     def proxy_ranks(self) -> int:
         """Ranks that the hidden states between pipeline ranks are scattered over."""
@@ -5872,7 +5974,7 @@ class Config:
             else 1
         )
 
-    # specs/sglang/engine.yaml:496
+    # specs/sglang/engine.yaml:509
     @cached_property
     def sync_pads_alike(self) -> bool:
         """Every rank computes the tokens of the largest, whatever that wastes."""
@@ -5882,107 +5984,111 @@ class Config:
 
 
 _ARGUMENTS: Final = (
-    Argument("max_running_requests", int, "specs/sglang/engine.yaml:49"),
+    Argument("max_running_requests", int, "specs/sglang/engine.yaml:51"),
     Argument(
         "max_total_tokens_target",
         int,
-        "specs/sglang/engine.yaml:52",
+        "specs/sglang/engine.yaml:54",
         base="max_total_tokens",
         worker="target",
     ),
     Argument(
         "max_total_tokens_draft",
         int,
-        "specs/sglang/engine.yaml:52",
+        "specs/sglang/engine.yaml:54",
         base="max_total_tokens",
         worker="draft",
     ),
-    Argument("context_length", int, "specs/sglang/engine.yaml:55"),
-    Argument("chunked_prefill_size", int, "specs/sglang/engine.yaml:57"),
-    Argument("max_prefill_tokens", int, "specs/sglang/engine.yaml:60"),
-    Argument("enable_dynamic_chunking", bool, "specs/sglang/engine.yaml:63"),
-    Argument("enable_mixed_chunk", bool, "specs/sglang/engine.yaml:65"),
-    Argument("page_size", int, "specs/sglang/engine.yaml:67"),
-    Argument("vocab_size", int, "specs/sglang/engine.yaml:69"),
-    Argument("hidden_size", int, "specs/sglang/engine.yaml:71"),
-    Argument("tp_size", int, "specs/sglang/engine.yaml:74"),
-    Argument("dp_size", int, "specs/sglang/engine.yaml:75"),
-    Argument("attn_dp_size", int, "specs/sglang/engine.yaml:76"),
-    Argument("attn_cp_size", int, "specs/sglang/engine.yaml:78"),
-    Argument("pp_size", int, "specs/sglang/engine.yaml:80"),
-    Argument("ep_size", int, "specs/sglang/engine.yaml:81"),
-    Argument("enable_dp_attention", bool, "specs/sglang/engine.yaml:82"),
-    Argument("cp_strategy", CpStrategy, "specs/sglang/engine.yaml:83"),
-    Argument("moe_a2a_backend", MoeA2aBackend, "specs/sglang/engine.yaml:86"),
-    Argument("moe_dense_tp_size", int, "specs/sglang/engine.yaml:90"),
-    Argument("enable_dp_lm_head", bool, "specs/sglang/engine.yaml:92"),
-    Argument("deepep_v2_pads_alike", bool, "specs/sglang/engine.yaml:93"),
-    Argument("idle_ranks_pad_alike", bool, "specs/sglang/engine.yaml:94"),
-    Argument("attention_takes_shares", bool, "specs/sglang/engine.yaml:96"),
-    Argument("custom_all_reduce_tokens", int, "specs/sglang/engine.yaml:99"),
-    Argument("disable_attn_tp_gather", bool, "specs/sglang/engine.yaml:102"),
-    Argument("elastic_world_expanded", bool, "specs/sglang/engine.yaml:103"),
-    Argument("mori_receive_bound", bool, "specs/sglang/engine.yaml:105"),
-    Argument("attn_tp_rank", int, "specs/sglang/engine.yaml:106"),
-    Argument("latent_attention", bool, "specs/sglang/engine.yaml:107"),
-    Argument("enable_pdmux", bool, "specs/sglang/engine.yaml:109"),
-    Argument("enable_two_batch_overlap", bool, "specs/sglang/engine.yaml:111"),
-    Argument("hip", bool, "specs/sglang/engine.yaml:113"),
-    Argument("speculative_algorithm", SpeculativeAlgorithm, "specs/sglang/engine.yaml:115"),
-    Argument("speculative_adaptive", bool, "specs/sglang/engine.yaml:118"),
-    Argument("speculative_adaptive_candidates", tuple, "specs/sglang/engine.yaml:121"),
-    Argument("adaptive_draft_tokens", int, "specs/sglang/engine.yaml:124"),
-    Argument("speculative_num_steps", int, "specs/sglang/engine.yaml:128"),
-    Argument("speculative_eagle_topk", int, "specs/sglang/engine.yaml:132"),
-    Argument("speculative_num_draft_tokens", int, "specs/sglang/engine.yaml:135"),
-    Argument("enable_multi_layer_eagle", bool, "specs/sglang/engine.yaml:139"),
-    Argument("dllm_block_size", int, "specs/sglang/engine.yaml:141"),
-    Argument("disaggregation_mode", DisaggregationMode, "specs/sglang/engine.yaml:145"),
-    Argument("dllm_input_preparation", bool, "specs/sglang/engine.yaml:148"),
-    Argument("request_pool_size", int, "specs/sglang/engine.yaml:151"),
-    Argument("enable_decode_graph", bool, "specs/sglang/engine.yaml:155"),
-    Argument("disable_cuda_graph_padding", bool, "specs/sglang/engine.yaml:157"),
-    Argument("capture_max_requests", int, "specs/sglang/engine.yaml:159"),
-    Argument("capture_requests", tuple, "specs/sglang/engine.yaml:162"),
-    Argument("enable_prefill_graph", bool, "specs/sglang/engine.yaml:177"),
-    Argument("prefill_graph_backend", PrefillGraphBackend, "specs/sglang/engine.yaml:179"),
-    Argument("prefill_graph_takes_sums", bool, "specs/sglang/engine.yaml:182"),
-    Argument("capture_max_tokens", int, "specs/sglang/engine.yaml:185"),
-    Argument("capture_tokens", tuple, "specs/sglang/engine.yaml:188"),
-    Argument("full_prefill_max_req", int, "specs/sglang/engine.yaml:198"),
-    Argument("disable_chunked_prefix_cache", bool, "specs/sglang/engine.yaml:203"),
-    Argument("full_prefill_prefix_chunk_tokens", int, "specs/sglang/engine.yaml:206"),
-    Argument("residual_streams", int, "specs/sglang/engine.yaml:210"),
-    Argument("is_multimodal", bool, "specs/sglang/engine.yaml:212"),
-    Argument("disable_radix_cache", bool, "specs/sglang/engine.yaml:213"),
-    Argument("draft_input_size", int, "specs/sglang/engine.yaml:214"),
-    Argument("mamba_conv_length", int, "specs/sglang/engine.yaml:218"),
-    Argument("draft_hidden_size", int, "specs/sglang/engine.yaml:221"),
-    Argument("draft_is_eagle3", bool, "specs/sglang/engine.yaml:224"),
-    Argument("draft_index_topk", int, "specs/sglang/engine.yaml:226"),
-    Argument("draft_vocab_size", int, "specs/sglang/engine.yaml:229"),
-    Argument("speculative_use_rejection_sampling", bool, "specs/sglang/engine.yaml:232"),
-    Argument("enable_deterministic_inference", bool, "specs/sglang/engine.yaml:234"),
-    Argument("enable_lora", bool, "specs/sglang/engine.yaml:236"),
-    Argument("kv_canary", bool, "specs/sglang/engine.yaml:237"),
-    Argument("attention_backend", AttentionBackend, "specs/sglang/engine.yaml:239"),
-    Argument("request_table_extra", int, "specs/sglang/engine.yaml:243"),
-    Argument("sliding_window", int, "specs/sglang/engine.yaml:247"),
-    Argument("attention_heads", int, "specs/sglang/engine.yaml:250"),
-    Argument("value_head_size", int, "specs/sglang/engine.yaml:251"),
-    Argument("key_heads", int, "specs/sglang/engine.yaml:252"),
-    Argument("multiprocessors", int, "specs/sglang/engine.yaml:253"),
-    Argument("flashinfer_workspace_bytes", int, "specs/sglang/engine.yaml:254"),
-    Argument("triton_kv_splits", int, "specs/sglang/engine.yaml:257"),
-    Argument("mla_latent_size", int, "specs/sglang/engine.yaml:260"),
-    Argument("mla_output_size", int, "specs/sglang/engine.yaml:263"),
-    Argument("dsa_pages", bool, "specs/sglang/engine.yaml:266"),
-    Argument("dsa_index_topk", int, "specs/sglang/engine.yaml:268"),
-    Argument("encoder_only_layers", bool, "specs/sglang/engine.yaml:271"),
-    Argument("hybrid_linear", bool, "specs/sglang/engine.yaml:273"),
-    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:276"),
-    Argument("max_source_positions", int, "specs/sglang/engine.yaml:278"),
-    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:281"),
-    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:283"),
-    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:286"),
+    Argument("context_length", int, "specs/sglang/engine.yaml:57"),
+    Argument("chunked_prefill_size", int, "specs/sglang/engine.yaml:59"),
+    Argument("max_prefill_tokens", int, "specs/sglang/engine.yaml:62"),
+    Argument("enable_dynamic_chunking", bool, "specs/sglang/engine.yaml:65"),
+    Argument("enable_mixed_chunk", bool, "specs/sglang/engine.yaml:67"),
+    Argument("page_size", int, "specs/sglang/engine.yaml:69"),
+    Argument("vocab_size", int, "specs/sglang/engine.yaml:71"),
+    Argument("hidden_size", int, "specs/sglang/engine.yaml:73"),
+    Argument("tp_size", int, "specs/sglang/engine.yaml:76"),
+    Argument("dp_size", int, "specs/sglang/engine.yaml:77"),
+    Argument("attn_dp_size", int, "specs/sglang/engine.yaml:78"),
+    Argument("attn_cp_size", int, "specs/sglang/engine.yaml:80"),
+    Argument("pp_size", int, "specs/sglang/engine.yaml:82"),
+    Argument("ep_size", int, "specs/sglang/engine.yaml:83"),
+    Argument("enable_dp_attention", bool, "specs/sglang/engine.yaml:84"),
+    Argument("cp_strategy", CpStrategy, "specs/sglang/engine.yaml:85"),
+    Argument("moe_a2a_backend", MoeA2aBackend, "specs/sglang/engine.yaml:88"),
+    Argument("moe_dense_tp_size", int, "specs/sglang/engine.yaml:92"),
+    Argument("enable_dp_lm_head", bool, "specs/sglang/engine.yaml:94"),
+    Argument("deepep_v2_pads_alike", bool, "specs/sglang/engine.yaml:95"),
+    Argument("idle_ranks_pad_alike", bool, "specs/sglang/engine.yaml:96"),
+    Argument("attention_takes_shares", bool, "specs/sglang/engine.yaml:98"),
+    Argument("custom_all_reduce_tokens", int, "specs/sglang/engine.yaml:101"),
+    Argument("disable_attn_tp_gather", bool, "specs/sglang/engine.yaml:104"),
+    Argument("elastic_world_expanded", bool, "specs/sglang/engine.yaml:105"),
+    Argument("mori_receive_bound", bool, "specs/sglang/engine.yaml:107"),
+    Argument("attn_tp_rank", int, "specs/sglang/engine.yaml:108"),
+    Argument("latent_attention", bool, "specs/sglang/engine.yaml:109"),
+    Argument("enable_pdmux", bool, "specs/sglang/engine.yaml:111"),
+    Argument("enable_two_batch_overlap", bool, "specs/sglang/engine.yaml:113"),
+    Argument("hip", bool, "specs/sglang/engine.yaml:115"),
+    Argument("speculative_algorithm", SpeculativeAlgorithm, "specs/sglang/engine.yaml:117"),
+    Argument("speculative_adaptive", bool, "specs/sglang/engine.yaml:120"),
+    Argument("speculative_adaptive_candidates", tuple, "specs/sglang/engine.yaml:123"),
+    Argument("adaptive_draft_tokens", int, "specs/sglang/engine.yaml:126"),
+    Argument("speculative_num_steps", int, "specs/sglang/engine.yaml:130"),
+    Argument("speculative_eagle_topk", int, "specs/sglang/engine.yaml:134"),
+    Argument("speculative_num_draft_tokens", int, "specs/sglang/engine.yaml:137"),
+    Argument("enable_multi_layer_eagle", bool, "specs/sglang/engine.yaml:141"),
+    Argument("dllm_block_size", int, "specs/sglang/engine.yaml:143"),
+    Argument("disaggregation_mode", DisaggregationMode, "specs/sglang/engine.yaml:147"),
+    Argument("dllm_input_preparation", bool, "specs/sglang/engine.yaml:150"),
+    Argument("request_pool_size", int, "specs/sglang/engine.yaml:153"),
+    Argument("enable_decode_graph", bool, "specs/sglang/engine.yaml:157"),
+    Argument("disable_cuda_graph_padding", bool, "specs/sglang/engine.yaml:159"),
+    Argument("capture_max_requests", int, "specs/sglang/engine.yaml:161"),
+    Argument("capture_requests", tuple, "specs/sglang/engine.yaml:164"),
+    Argument("enable_prefill_graph", bool, "specs/sglang/engine.yaml:179"),
+    Argument("prefill_graph_backend", PrefillGraphBackend, "specs/sglang/engine.yaml:181"),
+    Argument("prefill_graph_takes_sums", bool, "specs/sglang/engine.yaml:184"),
+    Argument("capture_max_tokens", int, "specs/sglang/engine.yaml:187"),
+    Argument("capture_tokens", tuple, "specs/sglang/engine.yaml:190"),
+    Argument("full_prefill_max_req", int, "specs/sglang/engine.yaml:200"),
+    Argument("disable_chunked_prefix_cache", bool, "specs/sglang/engine.yaml:205"),
+    Argument("full_prefill_prefix_chunk_tokens", int, "specs/sglang/engine.yaml:208"),
+    Argument("residual_streams", int, "specs/sglang/engine.yaml:212"),
+    Argument("attention_residual_blocks", int, "specs/sglang/engine.yaml:214"),
+    Argument("proxy_index_topk", int, "specs/sglang/engine.yaml:217"),
+    Argument("gathers_late_counts", bool, "specs/sglang/engine.yaml:220"),
+    Argument("is_multimodal", bool, "specs/sglang/engine.yaml:222"),
+    Argument("disable_radix_cache", bool, "specs/sglang/engine.yaml:223"),
+    Argument("draft_input_size", int, "specs/sglang/engine.yaml:224"),
+    Argument("mamba_conv_length", int, "specs/sglang/engine.yaml:228"),
+    Argument("draft_hidden_size", int, "specs/sglang/engine.yaml:231"),
+    Argument("draft_is_eagle3", bool, "specs/sglang/engine.yaml:234"),
+    Argument("draft_index_topk", int, "specs/sglang/engine.yaml:236"),
+    Argument("draft_vocab_size", int, "specs/sglang/engine.yaml:239"),
+    Argument("speculative_use_rejection_sampling", bool, "specs/sglang/engine.yaml:242"),
+    Argument("enable_deterministic_inference", bool, "specs/sglang/engine.yaml:244"),
+    Argument("enable_lora", bool, "specs/sglang/engine.yaml:246"),
+    Argument("kv_canary", bool, "specs/sglang/engine.yaml:247"),
+    Argument("attention_backend", AttentionBackend, "specs/sglang/engine.yaml:249"),
+    Argument("request_table_extra", int, "specs/sglang/engine.yaml:253"),
+    Argument("sliding_window", int, "specs/sglang/engine.yaml:257"),
+    Argument("attention_heads", int, "specs/sglang/engine.yaml:260"),
+    Argument("value_head_size", int, "specs/sglang/engine.yaml:261"),
+    Argument("key_heads", int, "specs/sglang/engine.yaml:262"),
+    Argument("multiprocessors", int, "specs/sglang/engine.yaml:263"),
+    Argument("flashinfer_workspace_bytes", int, "specs/sglang/engine.yaml:264"),
+    Argument("triton_kv_splits", int, "specs/sglang/engine.yaml:267"),
+    Argument("mla_latent_size", int, "specs/sglang/engine.yaml:270"),
+    Argument("mla_output_size", int, "specs/sglang/engine.yaml:273"),
+    Argument("dsa_pages", bool, "specs/sglang/engine.yaml:276"),
+    Argument("dsa_index_topk", int, "specs/sglang/engine.yaml:278"),
+    Argument("dsa_index_kpool", int, "specs/sglang/engine.yaml:281"),
+    Argument("encoder_only_layers", bool, "specs/sglang/engine.yaml:284"),
+    Argument("hybrid_linear", bool, "specs/sglang/engine.yaml:286"),
+    Argument("is_encoder_decoder", bool, "specs/sglang/engine.yaml:289"),
+    Argument("max_source_positions", int, "specs/sglang/engine.yaml:291"),
+    Argument("mamba_extra_buffer", bool, "specs/sglang/engine.yaml:294"),
+    Argument("mamba_cache_size", int, "specs/sglang/engine.yaml:296"),
+    Argument("ngram_embedding", bool, "specs/sglang/engine.yaml:299"),
 )

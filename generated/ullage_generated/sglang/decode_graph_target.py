@@ -65,6 +65,7 @@ def live_adaptive_verify(config: Config, requests: int, adaptive_draft_tokens: i
         context_tokens=0,
         proxy_tokens=cdiv(requests * present(adaptive_draft_tokens), config.proxy_ranks),
         gathered_tokens=requests * present(adaptive_draft_tokens),
+        late_tokens=requests * present(adaptive_draft_tokens),
     )
 
 
@@ -85,14 +86,14 @@ def fit_adaptive_verify(config: Config, rows: Rows, adaptive_draft_tokens: int |
         rows.graph_requests,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:63
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:57, specs/sglang/transforms.yaml:70
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:59,
+    # specs/sglang/transforms.yaml:140
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(requests=requests, tokens=tokens, proxy_tokens=proxy_tokens)
@@ -118,6 +119,8 @@ def live_capture(config: Config, requests: int, adaptive_draft_tokens: int | Non
         ),
         gathered_tokens=requests
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
+        late_tokens=requests
+        * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
 
 
@@ -141,13 +144,13 @@ def fit_capture(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:63
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:57, specs/sglang/transforms.yaml:70
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:97
+    # split_rows: specs/sglang/runners/decode_graph.yaml:58, specs/sglang/transforms.yaml:104
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -156,8 +159,8 @@ def fit_capture(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:59,
+    # specs/sglang/transforms.yaml:140
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -184,48 +187,55 @@ def live_decode(config: Config, requests: int) -> Rows:
         context_tokens=0,
         proxy_tokens=cdiv(requests, config.proxy_ranks),
         gathered_tokens=requests,
+        late_tokens=requests,
     )
 
 
 # specs/sglang/modes/decode.yaml:1
 def pad_decode(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode decode after mlp_sync_rows."""
-    if not config.require_mlp_sync:
+    """Rows in mode decode after mlp_sync_rows, late_counts."""
+    if not (config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync)):
         return rows
-    requests, tokens, graph_requests, gathered_tokens = (
+    requests, tokens, graph_requests, gathered_tokens, late_tokens = (
         rows.requests,
         rows.tokens,
         rows.graph_requests,
         rows.gathered_tokens,
+        rows.late_tokens,
     )
     # mlp_sync_rows: specs/sglang/modes/decode.yaml:12, specs/sglang/transforms.yaml:11
-    tokens_per_request = 1
-    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-    gathered = ranks.gather(
-        padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-    )
-    total_0 = sum(each[0] for each in gathered)
-    largest_1 = max(each[0] for each in gathered)
-    largest_2 = max(each[1] for each in gathered)
-    largest_3 = max(each[2] for each in gathered)
-    alike = not config.elastic_world_expanded and (
-        config.sync_pads_alike
-        or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    if config.require_mlp_sync:
+        tokens_per_request = 1
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    )
-    requests, tokens, graph_requests, gathered_tokens = (
-        largest_2 if alike else padded // tokens_per_request,
-        largest_1 if alike else padded,
-        largest_3 if config.require_mlp_tp_gather else requests,
-        largest_1 * config.num_dp_ranks if alike else total_0,
-    )
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = not config.elastic_world_expanded and (
+            config.sync_pads_alike
+            or (
+                total_0 > config.custom_all_reduce_tokens
+                and 2 * total_0 >= largest_1 * config.num_dp_ranks
+            )
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    # late_counts: specs/sglang/modes/decode.yaml:13, specs/sglang/transforms.yaml:52
+    if config.gathers_late_counts and config.require_mlp_sync:
+        (late_tokens,) = ranks.sum_of(tokens, collective="late_counts")
     return rows._replace(
         requests=requests,
         tokens=tokens,
         graph_requests=graph_requests,
         gathered_tokens=gathered_tokens,
+        late_tokens=late_tokens,
     )
 
 
@@ -243,13 +253,13 @@ def fit_decode(config: Config, rows: Rows, adaptive_draft_tokens: int | None) ->
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:63
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:57, specs/sglang/transforms.yaml:70
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:97
+    # split_rows: specs/sglang/runners/decode_graph.yaml:58, specs/sglang/transforms.yaml:104
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -258,8 +268,8 @@ def fit_decode(config: Config, rows: Rows, adaptive_draft_tokens: int | None) ->
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:59,
+    # specs/sglang/transforms.yaml:140
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -286,48 +296,55 @@ def live_dllm_extend(config: Config, requests: int) -> Rows:
         context_tokens=0,
         proxy_tokens=cdiv(requests * config.dllm_block_size, config.proxy_ranks),
         gathered_tokens=requests * config.dllm_block_size,
+        late_tokens=requests * config.dllm_block_size,
     )
 
 
 # specs/sglang/modes/dllm_extend.yaml:1
 def pad_dllm_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode dllm_extend after mlp_sync_rows."""
-    if not config.require_mlp_sync:
+    """Rows in mode dllm_extend after mlp_sync_rows, late_counts."""
+    if not (config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync)):
         return rows
-    requests, tokens, graph_requests, gathered_tokens = (
+    requests, tokens, graph_requests, gathered_tokens, late_tokens = (
         rows.requests,
         rows.tokens,
         rows.graph_requests,
         rows.gathered_tokens,
+        rows.late_tokens,
     )
     # mlp_sync_rows: specs/sglang/modes/dllm_extend.yaml:12, specs/sglang/transforms.yaml:11
-    tokens_per_request = config.dllm_block_size
-    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-    gathered = ranks.gather(
-        padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-    )
-    total_0 = sum(each[0] for each in gathered)
-    largest_1 = max(each[0] for each in gathered)
-    largest_2 = max(each[1] for each in gathered)
-    largest_3 = max(each[2] for each in gathered)
-    alike = not config.elastic_world_expanded and (
-        config.sync_pads_alike
-        or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    if config.require_mlp_sync:
+        tokens_per_request = config.dllm_block_size
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    )
-    requests, tokens, graph_requests, gathered_tokens = (
-        largest_2 if alike else padded // tokens_per_request,
-        largest_1 if alike else padded,
-        largest_3 if config.require_mlp_tp_gather else requests,
-        largest_1 * config.num_dp_ranks if alike else total_0,
-    )
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = not config.elastic_world_expanded and (
+            config.sync_pads_alike
+            or (
+                total_0 > config.custom_all_reduce_tokens
+                and 2 * total_0 >= largest_1 * config.num_dp_ranks
+            )
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    # late_counts: specs/sglang/modes/dllm_extend.yaml:13, specs/sglang/transforms.yaml:52
+    if config.gathers_late_counts and config.require_mlp_sync:
+        (late_tokens,) = ranks.sum_of(tokens, collective="late_counts")
     return rows._replace(
         requests=requests,
         tokens=tokens,
         graph_requests=graph_requests,
         gathered_tokens=gathered_tokens,
+        late_tokens=late_tokens,
     )
 
 
@@ -345,13 +362,13 @@ def fit_dllm_extend(config: Config, rows: Rows, adaptive_draft_tokens: int | Non
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:63
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:57, specs/sglang/transforms.yaml:70
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:97
+    # split_rows: specs/sglang/runners/decode_graph.yaml:58, specs/sglang/transforms.yaml:104
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -360,8 +377,8 @@ def fit_dllm_extend(config: Config, rows: Rows, adaptive_draft_tokens: int | Non
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:59,
+    # specs/sglang/transforms.yaml:140
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -388,48 +405,55 @@ def live_idle() -> Rows:
         context_tokens=0,
         proxy_tokens=0,
         gathered_tokens=0,
+        late_tokens=0,
     )
 
 
 # specs/sglang/modes/idle.yaml:1
 def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode idle after mlp_sync_rows."""
-    if not config.require_mlp_sync:
+    """Rows in mode idle after mlp_sync_rows, late_counts."""
+    if not (config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync)):
         return rows
-    requests, tokens, graph_requests, gathered_tokens = (
+    requests, tokens, graph_requests, gathered_tokens, late_tokens = (
         rows.requests,
         rows.tokens,
         rows.graph_requests,
         rows.gathered_tokens,
+        rows.late_tokens,
     )
     # mlp_sync_rows: specs/sglang/modes/idle.yaml:9, specs/sglang/transforms.yaml:11
-    tokens_per_request = 1
-    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-    gathered = ranks.gather(
-        padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-    )
-    total_0 = sum(each[0] for each in gathered)
-    largest_1 = max(each[0] for each in gathered)
-    largest_2 = max(each[1] for each in gathered)
-    largest_3 = max(each[2] for each in gathered)
-    alike = not config.elastic_world_expanded and (
-        config.sync_pads_alike
-        or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    if config.require_mlp_sync:
+        tokens_per_request = 1
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    )
-    requests, tokens, graph_requests, gathered_tokens = (
-        largest_2 if alike else padded // tokens_per_request,
-        largest_1 if alike else padded,
-        largest_3 if config.require_mlp_tp_gather else requests,
-        largest_1 * config.num_dp_ranks if alike else total_0,
-    )
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = not config.elastic_world_expanded and (
+            config.sync_pads_alike
+            or (
+                total_0 > config.custom_all_reduce_tokens
+                and 2 * total_0 >= largest_1 * config.num_dp_ranks
+            )
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    # late_counts: specs/sglang/modes/idle.yaml:10, specs/sglang/transforms.yaml:52
+    if config.gathers_late_counts and config.require_mlp_sync:
+        (late_tokens,) = ranks.sum_of(tokens, collective="late_counts")
     return rows._replace(
         requests=requests,
         tokens=tokens,
         graph_requests=graph_requests,
         gathered_tokens=gathered_tokens,
+        late_tokens=late_tokens,
     )
 
 
@@ -447,13 +471,13 @@ def fit_idle(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> R
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:63
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:57, specs/sglang/transforms.yaml:70
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:97
+    # split_rows: specs/sglang/runners/decode_graph.yaml:58, specs/sglang/transforms.yaml:104
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -462,8 +486,8 @@ def fit_idle(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> R
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:59,
+    # specs/sglang/transforms.yaml:140
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -492,48 +516,55 @@ def live_target_verify(config: Config, requests: int) -> Rows:
             requests * present(config.speculative_num_draft_tokens), config.proxy_ranks
         ),
         gathered_tokens=requests * present(config.speculative_num_draft_tokens),
+        late_tokens=requests * present(config.speculative_num_draft_tokens),
     )
 
 
 # specs/sglang/modes/target_verify.yaml:1
 def pad_target_verify(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode target_verify after mlp_sync_rows."""
-    if not config.require_mlp_sync:
+    """Rows in mode target_verify after mlp_sync_rows, late_counts."""
+    if not (config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync)):
         return rows
-    requests, tokens, graph_requests, gathered_tokens = (
+    requests, tokens, graph_requests, gathered_tokens, late_tokens = (
         rows.requests,
         rows.tokens,
         rows.graph_requests,
         rows.gathered_tokens,
+        rows.late_tokens,
     )
     # mlp_sync_rows: specs/sglang/modes/target_verify.yaml:12, specs/sglang/transforms.yaml:11
-    tokens_per_request = present(config.speculative_num_draft_tokens)
-    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-    gathered = ranks.gather(
-        padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-    )
-    total_0 = sum(each[0] for each in gathered)
-    largest_1 = max(each[0] for each in gathered)
-    largest_2 = max(each[1] for each in gathered)
-    largest_3 = max(each[2] for each in gathered)
-    alike = not config.elastic_world_expanded and (
-        config.sync_pads_alike
-        or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    if config.require_mlp_sync:
+        tokens_per_request = present(config.speculative_num_draft_tokens)
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    )
-    requests, tokens, graph_requests, gathered_tokens = (
-        largest_2 if alike else padded // tokens_per_request,
-        largest_1 if alike else padded,
-        largest_3 if config.require_mlp_tp_gather else requests,
-        largest_1 * config.num_dp_ranks if alike else total_0,
-    )
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = not config.elastic_world_expanded and (
+            config.sync_pads_alike
+            or (
+                total_0 > config.custom_all_reduce_tokens
+                and 2 * total_0 >= largest_1 * config.num_dp_ranks
+            )
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    # late_counts: specs/sglang/modes/target_verify.yaml:13, specs/sglang/transforms.yaml:52
+    if config.gathers_late_counts and config.require_mlp_sync:
+        (late_tokens,) = ranks.sum_of(tokens, collective="late_counts")
     return rows._replace(
         requests=requests,
         tokens=tokens,
         graph_requests=graph_requests,
         gathered_tokens=gathered_tokens,
+        late_tokens=late_tokens,
     )
 
 
@@ -551,13 +582,13 @@ def fit_target_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | N
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # decode_bucket: specs/sglang/runners/decode_graph.yaml:55, specs/sglang/transforms.yaml:63
+    # decode_bucket: specs/sglang/runners/decode_graph.yaml:57, specs/sglang/transforms.yaml:70
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
         * (present(adaptive_draft_tokens) if config.adaptive else config.target_width),
     )
-    # split_rows: specs/sglang/runners/decode_graph.yaml:56, specs/sglang/transforms.yaml:97
+    # split_rows: specs/sglang/runners/decode_graph.yaml:58, specs/sglang/transforms.yaml:104
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -566,8 +597,8 @@ def fit_target_verify(config: Config, rows: Rows, adaptive_draft_tokens: int | N
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:57,
-    # specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/decode_graph.yaml:59,
+    # specs/sglang/transforms.yaml:140
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -599,10 +630,22 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
 def exchanging_modes(config: Config) -> tuple[Mode, ...]:
     """The modes whose padding other ranks take part in."""
     modes = (
-        (Mode.DECODE, config.require_mlp_sync),
-        (Mode.DLLM_EXTEND, config.require_mlp_sync),
-        (Mode.IDLE, config.require_mlp_sync),
-        (Mode.TARGET_VERIFY, config.require_mlp_sync),
+        (
+            Mode.DECODE,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        ),
+        (
+            Mode.DLLM_EXTEND,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        ),
+        (
+            Mode.IDLE,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        ),
+        (
+            Mode.TARGET_VERIFY,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        ),
     )
     return tuple(mode for mode, is_exchanging in modes if is_exchanging)
 
@@ -649,7 +692,7 @@ class DecodeGraphTargetRunner:
         `ranks`: the ranks of group dp.
         """
         config.validate()
-        if config.require_mlp_sync:
+        if config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync):
             require_ranks(
                 "ranks", ranks, "dp", config.num_dp_ranks, place="specs/sglang/engine.yaml:3"
             )
@@ -906,7 +949,7 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, pad: bool | Offer, sources: bool
     ) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:124
+        # specs/sglang/engine.yaml:126
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -914,7 +957,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_verify",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:124",
+                place="specs/sglang/engine.yaml:126",
             )
         )
         if config.adaptive:
@@ -923,7 +966,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:124",
+                place="specs/sglang/engine.yaml:126",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_verify.yaml:7
@@ -949,7 +992,7 @@ class DecodeGraphTargetRunner:
         padded_rows = (
             pad.rows if isinstance(pad, Offer) else pad_adaptive_verify(rows) if pad else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:59
+        # specs/sglang/runners/decode_graph.yaml:61
         if pad and padded_rows.graph_requests > max(present(config.captured)):
             raise broken_relation(
                 "adaptive_verify",
@@ -976,9 +1019,9 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:59",
+                place="specs/sglang/runners/decode_graph.yaml:61",
             )
-        # specs/sglang/runners/decode_graph.yaml:60
+        # specs/sglang/runners/decode_graph.yaml:62
         if pad and not (
             not present(config.disable_cuda_graph_padding)
             or next_in(padded_rows.graph_requests, present(config.captured))
@@ -1011,7 +1054,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:60",
+                place="specs/sglang/runners/decode_graph.yaml:62",
             )
         if pad:
             padded_rows = fit_adaptive_verify(config, padded_rows, adaptive_draft_tokens)
@@ -1051,7 +1094,7 @@ class DecodeGraphTargetRunner:
     # specs/sglang/modes/capture.yaml:1
     def _extents_capture(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:124
+        # specs/sglang/engine.yaml:126
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -1059,7 +1102,7 @@ class DecodeGraphTargetRunner:
                 "capture",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:124",
+                place="specs/sglang/engine.yaml:126",
             )
         )
         if config.adaptive:
@@ -1068,7 +1111,7 @@ class DecodeGraphTargetRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:124",
+                place="specs/sglang/engine.yaml:126",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/capture.yaml:7
@@ -1147,7 +1190,7 @@ class DecodeGraphTargetRunner:
     def _extents_decode(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:124
+            # specs/sglang/engine.yaml:126
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1155,7 +1198,7 @@ class DecodeGraphTargetRunner:
                     "decode",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:124",
+                    place="specs/sglang/engine.yaml:126",
                 )
             )
             if config.adaptive:
@@ -1164,7 +1207,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:124",
+                    place="specs/sglang/engine.yaml:126",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/decode.yaml:7
@@ -1195,7 +1238,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:59
+        # specs/sglang/runners/decode_graph.yaml:61
         if pad and padded_rows.graph_requests > max(present(config.captured)):
             raise broken_relation(
                 "decode",
@@ -1222,9 +1265,9 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:59",
+                place="specs/sglang/runners/decode_graph.yaml:61",
             )
-        # specs/sglang/runners/decode_graph.yaml:60
+        # specs/sglang/runners/decode_graph.yaml:62
         if pad and not (
             not present(config.disable_cuda_graph_padding)
             or next_in(padded_rows.graph_requests, present(config.captured))
@@ -1257,7 +1300,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:60",
+                place="specs/sglang/runners/decode_graph.yaml:62",
             )
         if pad:
             padded_rows = fit_decode(config, padded_rows, adaptive_draft_tokens)
@@ -1296,7 +1339,7 @@ class DecodeGraphTargetRunner:
     def _extents_dllm_extend(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:124
+            # specs/sglang/engine.yaml:126
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1304,7 +1347,7 @@ class DecodeGraphTargetRunner:
                     "dllm_extend",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:124",
+                    place="specs/sglang/engine.yaml:126",
                 )
             )
             if config.adaptive:
@@ -1313,7 +1356,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:124",
+                    place="specs/sglang/engine.yaml:126",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/dllm_extend.yaml:7
@@ -1347,7 +1390,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:59
+        # specs/sglang/runners/decode_graph.yaml:61
         if pad and padded_rows.graph_requests > max(present(config.captured)):
             raise broken_relation(
                 "dllm_extend",
@@ -1374,9 +1417,9 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:59",
+                place="specs/sglang/runners/decode_graph.yaml:61",
             )
-        # specs/sglang/runners/decode_graph.yaml:60
+        # specs/sglang/runners/decode_graph.yaml:62
         if pad and not (
             not present(config.disable_cuda_graph_padding)
             or next_in(padded_rows.graph_requests, present(config.captured))
@@ -1409,7 +1452,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:60",
+                place="specs/sglang/runners/decode_graph.yaml:62",
             )
         if pad:
             padded_rows = fit_dllm_extend(config, padded_rows, adaptive_draft_tokens)
@@ -1448,7 +1491,7 @@ class DecodeGraphTargetRunner:
     def _extents_idle(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:124
+            # specs/sglang/engine.yaml:126
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1456,7 +1499,7 @@ class DecodeGraphTargetRunner:
                     "idle",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:124",
+                    place="specs/sglang/engine.yaml:126",
                 )
             )
             if config.adaptive:
@@ -1465,7 +1508,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:124",
+                    place="specs/sglang/engine.yaml:126",
                     listed="speculative_adaptive_candidates",
                 )
             rows = live_idle()
@@ -1482,7 +1525,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:59
+        # specs/sglang/runners/decode_graph.yaml:61
         if pad and padded_rows.graph_requests > max(present(config.captured)):
             raise broken_relation(
                 "idle",
@@ -1509,9 +1552,9 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:59",
+                place="specs/sglang/runners/decode_graph.yaml:61",
             )
-        # specs/sglang/runners/decode_graph.yaml:60
+        # specs/sglang/runners/decode_graph.yaml:62
         if pad and not (
             not present(config.disable_cuda_graph_padding)
             or next_in(padded_rows.graph_requests, present(config.captured))
@@ -1544,7 +1587,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:60",
+                place="specs/sglang/runners/decode_graph.yaml:62",
             )
         if pad:
             padded_rows = fit_idle(config, padded_rows, adaptive_draft_tokens)
@@ -1583,7 +1626,7 @@ class DecodeGraphTargetRunner:
     def _extents_target_verify(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
         try:
-            # specs/sglang/engine.yaml:124
+            # specs/sglang/engine.yaml:126
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1591,7 +1634,7 @@ class DecodeGraphTargetRunner:
                     "target_verify",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:124",
+                    place="specs/sglang/engine.yaml:126",
                 )
             )
             if config.adaptive:
@@ -1600,7 +1643,7 @@ class DecodeGraphTargetRunner:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:124",
+                    place="specs/sglang/engine.yaml:126",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/target_verify.yaml:7
@@ -1636,7 +1679,7 @@ class DecodeGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/decode_graph.yaml:59
+        # specs/sglang/runners/decode_graph.yaml:61
         if pad and padded_rows.graph_requests > max(present(config.captured)):
             raise broken_relation(
                 "target_verify",
@@ -1663,9 +1706,9 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:59",
+                place="specs/sglang/runners/decode_graph.yaml:61",
             )
-        # specs/sglang/runners/decode_graph.yaml:60
+        # specs/sglang/runners/decode_graph.yaml:62
         if pad and not (
             not present(config.disable_cuda_graph_padding)
             or next_in(padded_rows.graph_requests, present(config.captured))
@@ -1698,7 +1741,7 @@ class DecodeGraphTargetRunner:
                     "request_pool_size": config.request_pool_size,
                     "capture_requests": config.capture_requests,
                 },
-                place="specs/sglang/runners/decode_graph.yaml:60",
+                place="specs/sglang/runners/decode_graph.yaml:62",
             )
         if pad:
             padded_rows = fit_target_verify(config, padded_rows, adaptive_draft_tokens)
@@ -1996,6 +2039,29 @@ class DecodeGraphTargetRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:93",
             )
+        # specs/sglang/slots.yaml:97
+        if registry.pipeline_residual_bank is not None and live.pipeline_residual_bank is not None:
+            check_source(
+                mode,
+                "pipeline_residual_bank",
+                live.pipeline_residual_bank,
+                shape=(rows.proxy_tokens, config.attention_residual_blocks, config.hidden_size),
+                into=registry.pipeline_residual_bank,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:97",
+            )
+        # specs/sglang/slots.yaml:101
+        if registry.pipeline_topk_indices is not None and live.pipeline_topk_indices is not None:
+            check_source(
+                mode,
+                "pipeline_topk_indices",
+                live.pipeline_topk_indices,
+                shape=(rows.tokens, config.proxy_index_topk),
+                into=registry.pipeline_topk_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:101",
+                accepts=(torch.int64,),
+            )
         if self.debug.values:
             self._check_values_adaptive_verify(live, mode)
 
@@ -2083,7 +2149,7 @@ class DecodeGraphTargetRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/backends/dsa.yaml:18
+                # specs/sglang/backends/dsa.yaml:29
                 Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
                 # specs/sglang/backends/flashinfer.yaml:68
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
@@ -2243,8 +2309,42 @@ class DecodeGraphTargetRunner:
                 ),
             ),
             SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.proxy_tokens,
+                        config.attention_residual_blocks,
+                        config.hidden_size,
+                    ),
+                    (
+                        extents.padded.proxy_tokens,
+                        config.attention_residual_blocks,
+                        config.hidden_size,
+                    ),
+                ),
+                # specs/sglang/slots.yaml:97
+                Slot(
+                    "pipeline_residual_bank",
+                    registry.pipeline_residual_bank,
+                    source="pipeline_residual_bank",
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.proxy_index_topk),
+                    (extents.padded.tokens, config.proxy_index_topk),
+                ),
+                # specs/sglang/slots.yaml:101
+                Slot(
+                    "pipeline_topk_indices",
+                    registry.pipeline_topk_indices,
+                    source="pipeline_topk_indices",
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:321
+                # specs/sglang/slots.yaml:336
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -2264,14 +2364,14 @@ class DecodeGraphTargetRunner:
                     ),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:331
+                # specs/sglang/slots.yaml:346
                 Slot(
                     "first_num_token_non_padded",
                     registry.first_num_token_non_padded,
                     fill=lambda _, extents: min(extents.rows.tokens, extents.padded.split_tokens),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:334
+                # specs/sglang/slots.yaml:349
                 Slot(
                     "second_num_token_non_padded",
                     registry.second_num_token_non_padded,
@@ -2286,12 +2386,12 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, present(config.dsa_columns)),
                     (extents.padded.tokens, present(config.dsa_columns)),
                 ),
-                # specs/sglang/backends/dsa.yaml:15
+                # specs/sglang/backends/dsa.yaml:26
                 Slot("dsa_page_table", registry.dsa_page_table),
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
-                # specs/sglang/backends/dsa.yaml:20
+                # specs/sglang/backends/dsa.yaml:31
                 Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:43
                 Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
@@ -2331,7 +2431,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.requests, present(config.dsa_index_topk)),
                     (extents.padded.requests, present(config.dsa_index_topk)),
                 ),
-                # specs/sglang/backends/dsa.yaml:23
+                # specs/sglang/backends/dsa.yaml:34
                 Slot("dsa_kv_indices", registry.dsa_kv_indices),
             ),
             SlotGroup(
@@ -2609,6 +2709,15 @@ class DecodeGraphTargetRunner:
                 4611686018427387904,
                 place="specs/sglang/slots.yaml:68",
             )
+        if registry.pipeline_topk_indices is not None and live.pipeline_topk_indices is not None:
+            check_values(
+                mode,
+                "pipeline_topk_indices",
+                live.pipeline_topk_indices,
+                -1,
+                2147483647,
+                place="specs/sglang/slots.yaml:101",
+            )
 
     def _poison_adaptive_verify(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
@@ -2639,6 +2748,8 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.graph_logits, None)
         poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
         poison_around(self.registry.pipeline_residual, live.pipeline_residual)
+        poison_around(self.registry.pipeline_residual_bank, live.pipeline_residual_bank)
+        poison_around(self.registry.pipeline_topk_indices, live.pipeline_topk_indices)
         poison_around(self.registry.num_token_non_padded, None)
         poison_around(self.registry.first_num_token_non_padded, None)
         poison_around(self.registry.second_num_token_non_padded, None)
@@ -3037,6 +3148,31 @@ class DecodeGraphTargetRunner:
                 place="specs/sglang/slots.yaml:93",
                 known=known,
             )
+        # specs/sglang/slots.yaml:97
+        if registry.pipeline_residual_bank is not None and live.pipeline_residual_bank is not None:
+            check_source(
+                mode,
+                "pipeline_residual_bank",
+                live.pipeline_residual_bank,
+                shape=(rows.proxy_tokens, config.attention_residual_blocks, config.hidden_size),
+                into=registry.pipeline_residual_bank,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:97",
+                known=known,
+            )
+        # specs/sglang/slots.yaml:101
+        if registry.pipeline_topk_indices is not None and live.pipeline_topk_indices is not None:
+            check_source(
+                mode,
+                "pipeline_topk_indices",
+                live.pipeline_topk_indices,
+                shape=(rows.tokens, config.proxy_index_topk),
+                into=registry.pipeline_topk_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:101",
+                accepts=(torch.int64,),
+                known=known,
+            )
         if self.debug.values:
             self._check_values_capturing(live, mode)
 
@@ -3125,7 +3261,7 @@ class DecodeGraphTargetRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/backends/dsa.yaml:18
+                # specs/sglang/backends/dsa.yaml:29
                 Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
                 # specs/sglang/backends/flashinfer.yaml:68
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
@@ -3309,8 +3445,42 @@ class DecodeGraphTargetRunner:
                 ),
             ),
             SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.proxy_tokens,
+                        config.attention_residual_blocks,
+                        config.hidden_size,
+                    ),
+                    (
+                        extents.padded.proxy_tokens,
+                        config.attention_residual_blocks,
+                        config.hidden_size,
+                    ),
+                ),
+                # specs/sglang/slots.yaml:97
+                Slot(
+                    "pipeline_residual_bank",
+                    registry.pipeline_residual_bank,
+                    source="pipeline_residual_bank",
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.proxy_index_topk),
+                    (extents.padded.tokens, config.proxy_index_topk),
+                ),
+                # specs/sglang/slots.yaml:101
+                Slot(
+                    "pipeline_topk_indices",
+                    registry.pipeline_topk_indices,
+                    source="pipeline_topk_indices",
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:321
+                # specs/sglang/slots.yaml:336
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -3330,14 +3500,14 @@ class DecodeGraphTargetRunner:
                     ),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:331
+                # specs/sglang/slots.yaml:346
                 Slot(
                     "first_num_token_non_padded",
                     registry.first_num_token_non_padded,
                     fill=lambda _, extents: min(extents.rows.tokens, extents.padded.split_tokens),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:334
+                # specs/sglang/slots.yaml:349
                 Slot(
                     "second_num_token_non_padded",
                     registry.second_num_token_non_padded,
@@ -3352,12 +3522,12 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, present(config.dsa_columns)),
                     (extents.padded.tokens, present(config.dsa_columns)),
                 ),
-                # specs/sglang/backends/dsa.yaml:15
+                # specs/sglang/backends/dsa.yaml:26
                 Slot("dsa_page_table", registry.dsa_page_table),
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
-                # specs/sglang/backends/dsa.yaml:20
+                # specs/sglang/backends/dsa.yaml:31
                 Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:43
                 Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
@@ -3397,7 +3567,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.requests, present(config.dsa_index_topk)),
                     (extents.padded.requests, present(config.dsa_index_topk)),
                 ),
-                # specs/sglang/backends/dsa.yaml:23
+                # specs/sglang/backends/dsa.yaml:34
                 Slot("dsa_kv_indices", registry.dsa_kv_indices),
             ),
             SlotGroup(
@@ -3703,6 +3873,15 @@ class DecodeGraphTargetRunner:
                 4611686018427387904,
                 place="specs/sglang/slots.yaml:68",
             )
+        if registry.pipeline_topk_indices is not None and live.pipeline_topk_indices is not None:
+            check_values(
+                mode,
+                "pipeline_topk_indices",
+                live.pipeline_topk_indices,
+                -1,
+                2147483647,
+                place="specs/sglang/slots.yaml:101",
+            )
 
     def _poison_capturing(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
@@ -3735,6 +3914,8 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.graph_logits, None)
         poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
         poison_around(self.registry.pipeline_residual, live.pipeline_residual)
+        poison_around(self.registry.pipeline_residual_bank, live.pipeline_residual_bank)
+        poison_around(self.registry.pipeline_topk_indices, live.pipeline_topk_indices)
         poison_around(self.registry.num_token_non_padded, None)
         poison_around(self.registry.first_num_token_non_padded, None)
         poison_around(self.registry.second_num_token_non_padded, None)
@@ -4115,6 +4296,29 @@ class DecodeGraphTargetRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:93",
             )
+        # specs/sglang/slots.yaml:97
+        if registry.pipeline_residual_bank is not None and live.pipeline_residual_bank is not None:
+            check_source(
+                mode,
+                "pipeline_residual_bank",
+                live.pipeline_residual_bank,
+                shape=(rows.proxy_tokens, config.attention_residual_blocks, config.hidden_size),
+                into=registry.pipeline_residual_bank,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:97",
+            )
+        # specs/sglang/slots.yaml:101
+        if registry.pipeline_topk_indices is not None and live.pipeline_topk_indices is not None:
+            check_source(
+                mode,
+                "pipeline_topk_indices",
+                live.pipeline_topk_indices,
+                shape=(rows.tokens, config.proxy_index_topk),
+                into=registry.pipeline_topk_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:101",
+                accepts=(torch.int64,),
+            )
         if self.debug.values:
             self._check_values_decoding(live, mode)
 
@@ -4194,7 +4398,7 @@ class DecodeGraphTargetRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/backends/dsa.yaml:18
+                # specs/sglang/backends/dsa.yaml:29
                 Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
                 # specs/sglang/backends/flashinfer.yaml:68
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
@@ -4354,8 +4558,42 @@ class DecodeGraphTargetRunner:
                 ),
             ),
             SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.proxy_tokens,
+                        config.attention_residual_blocks,
+                        config.hidden_size,
+                    ),
+                    (
+                        extents.padded.proxy_tokens,
+                        config.attention_residual_blocks,
+                        config.hidden_size,
+                    ),
+                ),
+                # specs/sglang/slots.yaml:97
+                Slot(
+                    "pipeline_residual_bank",
+                    registry.pipeline_residual_bank,
+                    source="pipeline_residual_bank",
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.proxy_index_topk),
+                    (extents.padded.tokens, config.proxy_index_topk),
+                ),
+                # specs/sglang/slots.yaml:101
+                Slot(
+                    "pipeline_topk_indices",
+                    registry.pipeline_topk_indices,
+                    source="pipeline_topk_indices",
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:321
+                # specs/sglang/slots.yaml:336
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -4375,14 +4613,14 @@ class DecodeGraphTargetRunner:
                     ),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:331
+                # specs/sglang/slots.yaml:346
                 Slot(
                     "first_num_token_non_padded",
                     registry.first_num_token_non_padded,
                     fill=lambda _, extents: min(extents.rows.tokens, extents.padded.split_tokens),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:334
+                # specs/sglang/slots.yaml:349
                 Slot(
                     "second_num_token_non_padded",
                     registry.second_num_token_non_padded,
@@ -4397,12 +4635,12 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, present(config.dsa_columns)),
                     (extents.padded.tokens, present(config.dsa_columns)),
                 ),
-                # specs/sglang/backends/dsa.yaml:15
+                # specs/sglang/backends/dsa.yaml:26
                 Slot("dsa_page_table", registry.dsa_page_table),
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
-                # specs/sglang/backends/dsa.yaml:20
+                # specs/sglang/backends/dsa.yaml:31
                 Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:43
                 Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
@@ -4442,7 +4680,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.requests, present(config.dsa_index_topk)),
                     (extents.padded.requests, present(config.dsa_index_topk)),
                 ),
-                # specs/sglang/backends/dsa.yaml:23
+                # specs/sglang/backends/dsa.yaml:34
                 Slot("dsa_kv_indices", registry.dsa_kv_indices),
             ),
             SlotGroup(
@@ -4720,6 +4958,15 @@ class DecodeGraphTargetRunner:
                 4611686018427387904,
                 place="specs/sglang/slots.yaml:68",
             )
+        if registry.pipeline_topk_indices is not None and live.pipeline_topk_indices is not None:
+            check_values(
+                mode,
+                "pipeline_topk_indices",
+                live.pipeline_topk_indices,
+                -1,
+                2147483647,
+                place="specs/sglang/slots.yaml:101",
+            )
 
     def _poison_decoding(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
@@ -4749,6 +4996,8 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.graph_logits, None)
         poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
         poison_around(self.registry.pipeline_residual, live.pipeline_residual)
+        poison_around(self.registry.pipeline_residual_bank, live.pipeline_residual_bank)
+        poison_around(self.registry.pipeline_topk_indices, live.pipeline_topk_indices)
         poison_around(self.registry.num_token_non_padded, None)
         poison_around(self.registry.first_num_token_non_padded, None)
         poison_around(self.registry.second_num_token_non_padded, None)
@@ -5128,6 +5377,29 @@ class DecodeGraphTargetRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:93",
             )
+        # specs/sglang/slots.yaml:97
+        if registry.pipeline_residual_bank is not None and live.pipeline_residual_bank is not None:
+            check_source(
+                mode,
+                "pipeline_residual_bank",
+                live.pipeline_residual_bank,
+                shape=(rows.proxy_tokens, config.attention_residual_blocks, config.hidden_size),
+                into=registry.pipeline_residual_bank,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:97",
+            )
+        # specs/sglang/slots.yaml:101
+        if registry.pipeline_topk_indices is not None and live.pipeline_topk_indices is not None:
+            check_source(
+                mode,
+                "pipeline_topk_indices",
+                live.pipeline_topk_indices,
+                shape=(rows.tokens, config.proxy_index_topk),
+                into=registry.pipeline_topk_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:101",
+                accepts=(torch.int64,),
+            )
         if self.debug.values:
             self._check_values_lengthening(live, mode)
 
@@ -5208,7 +5480,7 @@ class DecodeGraphTargetRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/backends/dsa.yaml:18
+                # specs/sglang/backends/dsa.yaml:29
                 Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
                 # specs/sglang/backends/flashinfer.yaml:68
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
@@ -5368,8 +5640,42 @@ class DecodeGraphTargetRunner:
                 ),
             ),
             SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.proxy_tokens,
+                        config.attention_residual_blocks,
+                        config.hidden_size,
+                    ),
+                    (
+                        extents.padded.proxy_tokens,
+                        config.attention_residual_blocks,
+                        config.hidden_size,
+                    ),
+                ),
+                # specs/sglang/slots.yaml:97
+                Slot(
+                    "pipeline_residual_bank",
+                    registry.pipeline_residual_bank,
+                    source="pipeline_residual_bank",
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.proxy_index_topk),
+                    (extents.padded.tokens, config.proxy_index_topk),
+                ),
+                # specs/sglang/slots.yaml:101
+                Slot(
+                    "pipeline_topk_indices",
+                    registry.pipeline_topk_indices,
+                    source="pipeline_topk_indices",
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:321
+                # specs/sglang/slots.yaml:336
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -5389,14 +5695,14 @@ class DecodeGraphTargetRunner:
                     ),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:331
+                # specs/sglang/slots.yaml:346
                 Slot(
                     "first_num_token_non_padded",
                     registry.first_num_token_non_padded,
                     fill=lambda _, extents: min(extents.rows.tokens, extents.padded.split_tokens),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:334
+                # specs/sglang/slots.yaml:349
                 Slot(
                     "second_num_token_non_padded",
                     registry.second_num_token_non_padded,
@@ -5411,12 +5717,12 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, present(config.dsa_columns)),
                     (extents.padded.tokens, present(config.dsa_columns)),
                 ),
-                # specs/sglang/backends/dsa.yaml:15
+                # specs/sglang/backends/dsa.yaml:26
                 Slot("dsa_page_table", registry.dsa_page_table),
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
-                # specs/sglang/backends/dsa.yaml:20
+                # specs/sglang/backends/dsa.yaml:31
                 Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:43
                 Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
@@ -5456,7 +5762,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.requests, present(config.dsa_index_topk)),
                     (extents.padded.requests, present(config.dsa_index_topk)),
                 ),
-                # specs/sglang/backends/dsa.yaml:23
+                # specs/sglang/backends/dsa.yaml:34
                 Slot("dsa_kv_indices", registry.dsa_kv_indices),
             ),
             SlotGroup(
@@ -5734,6 +6040,15 @@ class DecodeGraphTargetRunner:
                 4611686018427387904,
                 place="specs/sglang/slots.yaml:68",
             )
+        if registry.pipeline_topk_indices is not None and live.pipeline_topk_indices is not None:
+            check_values(
+                mode,
+                "pipeline_topk_indices",
+                live.pipeline_topk_indices,
+                -1,
+                2147483647,
+                place="specs/sglang/slots.yaml:101",
+            )
 
     def _poison_lengthening(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
@@ -5763,6 +6078,8 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.graph_logits, None)
         poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
         poison_around(self.registry.pipeline_residual, live.pipeline_residual)
+        poison_around(self.registry.pipeline_residual_bank, live.pipeline_residual_bank)
+        poison_around(self.registry.pipeline_topk_indices, live.pipeline_topk_indices)
         poison_around(self.registry.num_token_non_padded, None)
         poison_around(self.registry.first_num_token_non_padded, None)
         poison_around(self.registry.second_num_token_non_padded, None)
@@ -6146,6 +6463,29 @@ class DecodeGraphTargetRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:93",
             )
+        # specs/sglang/slots.yaml:97
+        if registry.pipeline_residual_bank is not None and live.pipeline_residual_bank is not None:
+            check_source(
+                mode,
+                "pipeline_residual_bank",
+                live.pipeline_residual_bank,
+                shape=(rows.proxy_tokens, config.attention_residual_blocks, config.hidden_size),
+                into=registry.pipeline_residual_bank,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:97",
+            )
+        # specs/sglang/slots.yaml:101
+        if registry.pipeline_topk_indices is not None and live.pipeline_topk_indices is not None:
+            check_source(
+                mode,
+                "pipeline_topk_indices",
+                live.pipeline_topk_indices,
+                shape=(rows.tokens, config.proxy_index_topk),
+                into=registry.pipeline_topk_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:101",
+                accepts=(torch.int64,),
+            )
         if self.debug.values:
             self._check_values_idling(live, mode)
 
@@ -6224,7 +6564,7 @@ class DecodeGraphTargetRunner:
                 Slot("positions", registry.positions, source="positions", fill=0),
                 # specs/sglang/slots.yaml:9
                 Slot("out_cache_loc", registry.out_cache_loc, source="out_cache_loc", fill=0),
-                # specs/sglang/backends/dsa.yaml:18
+                # specs/sglang/backends/dsa.yaml:29
                 Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
                 # specs/sglang/backends/flashinfer.yaml:68
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
@@ -6376,8 +6716,40 @@ class DecodeGraphTargetRunner:
                 Slot("pipeline_residual", registry.pipeline_residual, source="pipeline_residual"),
             ),
             SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.proxy_tokens,
+                        config.attention_residual_blocks,
+                        config.hidden_size,
+                    ),
+                    (
+                        extents.padded.proxy_tokens,
+                        config.attention_residual_blocks,
+                        config.hidden_size,
+                    ),
+                ),
+                # specs/sglang/slots.yaml:97
+                Slot(
+                    "pipeline_residual_bank",
+                    registry.pipeline_residual_bank,
+                    source="pipeline_residual_bank",
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.proxy_index_topk),
+                    (extents.padded.tokens, config.proxy_index_topk),
+                ),
+                # specs/sglang/slots.yaml:101
+                Slot(
+                    "pipeline_topk_indices",
+                    registry.pipeline_topk_indices,
+                    source="pipeline_topk_indices",
+                ),
+            ),
+            SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:321
+                # specs/sglang/slots.yaml:336
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -6397,14 +6769,14 @@ class DecodeGraphTargetRunner:
                     ),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:331
+                # specs/sglang/slots.yaml:346
                 Slot(
                     "first_num_token_non_padded",
                     registry.first_num_token_non_padded,
                     fill=lambda _, extents: min(extents.rows.tokens, extents.padded.split_tokens),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:334
+                # specs/sglang/slots.yaml:349
                 Slot(
                     "second_num_token_non_padded",
                     registry.second_num_token_non_padded,
@@ -6419,12 +6791,12 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, present(config.dsa_columns)),
                     (extents.padded.tokens, present(config.dsa_columns)),
                 ),
-                # specs/sglang/backends/dsa.yaml:15
+                # specs/sglang/backends/dsa.yaml:26
                 Slot("dsa_page_table", registry.dsa_page_table),
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
-                # specs/sglang/backends/dsa.yaml:20
+                # specs/sglang/backends/dsa.yaml:31
                 Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:43
                 Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
@@ -6464,7 +6836,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.requests, present(config.dsa_index_topk)),
                     (extents.padded.requests, present(config.dsa_index_topk)),
                 ),
-                # specs/sglang/backends/dsa.yaml:23
+                # specs/sglang/backends/dsa.yaml:34
                 Slot("dsa_kv_indices", registry.dsa_kv_indices),
             ),
             SlotGroup(
@@ -6770,6 +7142,15 @@ class DecodeGraphTargetRunner:
                 4611686018427387904,
                 place="specs/sglang/slots.yaml:68",
             )
+        if registry.pipeline_topk_indices is not None and live.pipeline_topk_indices is not None:
+            check_values(
+                mode,
+                "pipeline_topk_indices",
+                live.pipeline_topk_indices,
+                -1,
+                2147483647,
+                place="specs/sglang/slots.yaml:101",
+            )
 
     def _poison_idling(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
@@ -6801,6 +7182,8 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.graph_logits, None)
         poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
         poison_around(self.registry.pipeline_residual, live.pipeline_residual)
+        poison_around(self.registry.pipeline_residual_bank, live.pipeline_residual_bank)
+        poison_around(self.registry.pipeline_topk_indices, live.pipeline_topk_indices)
         poison_around(self.registry.num_token_non_padded, None)
         poison_around(self.registry.first_num_token_non_padded, None)
         poison_around(self.registry.second_num_token_non_padded, None)
@@ -7182,6 +7565,29 @@ class DecodeGraphTargetRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:93",
             )
+        # specs/sglang/slots.yaml:97
+        if registry.pipeline_residual_bank is not None and live.pipeline_residual_bank is not None:
+            check_source(
+                mode,
+                "pipeline_residual_bank",
+                live.pipeline_residual_bank,
+                shape=(rows.proxy_tokens, config.attention_residual_blocks, config.hidden_size),
+                into=registry.pipeline_residual_bank,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:97",
+            )
+        # specs/sglang/slots.yaml:101
+        if registry.pipeline_topk_indices is not None and live.pipeline_topk_indices is not None:
+            check_source(
+                mode,
+                "pipeline_topk_indices",
+                live.pipeline_topk_indices,
+                shape=(rows.tokens, config.proxy_index_topk),
+                into=registry.pipeline_topk_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:101",
+                accepts=(torch.int64,),
+            )
         if self.debug.values:
             self._check_values_target_verify(live, mode)
 
@@ -7269,7 +7675,7 @@ class DecodeGraphTargetRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/backends/dsa.yaml:18
+                # specs/sglang/backends/dsa.yaml:29
                 Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
                 # specs/sglang/backends/flashinfer.yaml:68
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
@@ -7439,8 +7845,42 @@ class DecodeGraphTargetRunner:
                 ),
             ),
             SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.proxy_tokens,
+                        config.attention_residual_blocks,
+                        config.hidden_size,
+                    ),
+                    (
+                        extents.padded.proxy_tokens,
+                        config.attention_residual_blocks,
+                        config.hidden_size,
+                    ),
+                ),
+                # specs/sglang/slots.yaml:97
+                Slot(
+                    "pipeline_residual_bank",
+                    registry.pipeline_residual_bank,
+                    source="pipeline_residual_bank",
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.proxy_index_topk),
+                    (extents.padded.tokens, config.proxy_index_topk),
+                ),
+                # specs/sglang/slots.yaml:101
+                Slot(
+                    "pipeline_topk_indices",
+                    registry.pipeline_topk_indices,
+                    source="pipeline_topk_indices",
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:321
+                # specs/sglang/slots.yaml:336
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -7460,14 +7900,14 @@ class DecodeGraphTargetRunner:
                     ),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:331
+                # specs/sglang/slots.yaml:346
                 Slot(
                     "first_num_token_non_padded",
                     registry.first_num_token_non_padded,
                     fill=lambda _, extents: min(extents.rows.tokens, extents.padded.split_tokens),
                     is_number=True,
                 ),
-                # specs/sglang/slots.yaml:334
+                # specs/sglang/slots.yaml:349
                 Slot(
                     "second_num_token_non_padded",
                     registry.second_num_token_non_padded,
@@ -7482,12 +7922,12 @@ class DecodeGraphTargetRunner:
                     (extents.rows.tokens, present(config.dsa_columns)),
                     (extents.padded.tokens, present(config.dsa_columns)),
                 ),
-                # specs/sglang/backends/dsa.yaml:15
+                # specs/sglang/backends/dsa.yaml:26
                 Slot("dsa_page_table", registry.dsa_page_table),
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
-                # specs/sglang/backends/dsa.yaml:20
+                # specs/sglang/backends/dsa.yaml:31
                 Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:43
                 Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
@@ -7527,7 +7967,7 @@ class DecodeGraphTargetRunner:
                     (extents.rows.requests, present(config.dsa_index_topk)),
                     (extents.padded.requests, present(config.dsa_index_topk)),
                 ),
-                # specs/sglang/backends/dsa.yaml:23
+                # specs/sglang/backends/dsa.yaml:34
                 Slot("dsa_kv_indices", registry.dsa_kv_indices),
             ),
             SlotGroup(
@@ -7833,6 +8273,15 @@ class DecodeGraphTargetRunner:
                 4611686018427387904,
                 place="specs/sglang/slots.yaml:68",
             )
+        if registry.pipeline_topk_indices is not None and live.pipeline_topk_indices is not None:
+            check_values(
+                mode,
+                "pipeline_topk_indices",
+                live.pipeline_topk_indices,
+                -1,
+                2147483647,
+                place="specs/sglang/slots.yaml:101",
+            )
 
     def _poison_target_verify(self, live: LiveBatch) -> None:
         """Debug mode: nothing that earlier loads have written is left, but sources in place."""
@@ -7864,6 +8313,8 @@ class DecodeGraphTargetRunner:
         poison_around(self.registry.graph_logits, None)
         poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
         poison_around(self.registry.pipeline_residual, live.pipeline_residual)
+        poison_around(self.registry.pipeline_residual_bank, live.pipeline_residual_bank)
+        poison_around(self.registry.pipeline_topk_indices, live.pipeline_topk_indices)
         poison_around(self.registry.num_token_non_padded, None)
         poison_around(self.registry.first_num_token_non_padded, None)
         poison_around(self.registry.second_num_token_non_padded, None)
@@ -7982,22 +8433,22 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of adaptive_verify, decode, dllm_extend, idle, target_verify."""
-        # specs/sglang/runners/decode_graph.yaml:100
+        # specs/sglang/runners/decode_graph.yaml:102
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/decode_graph.yaml:101
+        # specs/sglang/runners/decode_graph.yaml:103
         engine.plan_replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:106
+        # specs/sglang/runners/decode_graph.yaml:108
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:107
+            # specs/sglang/runners/decode_graph.yaml:109
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:110
+        # specs/sglang/runners/decode_graph.yaml:112
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:110",
+            place="specs/sglang/runners/decode_graph.yaml:112",
         )
         return output
 
@@ -8005,23 +8456,23 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture."""
-        # specs/sglang/runners/decode_graph.yaml:100
-        batch = self.load(live, pad=pad)
-        # specs/sglang/runners/decode_graph.yaml:101
-        engine.plan_replay(batch)
         # specs/sglang/runners/decode_graph.yaml:102
+        batch = self.load(live, pad=pad)
+        # specs/sglang/runners/decode_graph.yaml:103
+        engine.plan_replay(batch)
+        # specs/sglang/runners/decode_graph.yaml:104
         engine.capture(batch)
-        # specs/sglang/runners/decode_graph.yaml:106
+        # specs/sglang/runners/decode_graph.yaml:108
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:107
+            # specs/sglang/runners/decode_graph.yaml:109
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:110
+        # specs/sglang/runners/decode_graph.yaml:112
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:110",
+            place="specs/sglang/runners/decode_graph.yaml:112",
         )
         return output

@@ -66,6 +66,7 @@ def live_capture_block(config: Config, requests: int) -> Rows:
             requests * present(config.speculative_num_draft_tokens), config.proxy_ranks
         ),
         gathered_tokens=requests * present(config.speculative_num_draft_tokens),
+        late_tokens=requests * present(config.speculative_num_draft_tokens),
     )
 
 
@@ -79,7 +80,7 @@ def pad_capture_block(rows: Rows) -> Rows:
 def fit_capture_block(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode capture_block as this runner has them, after decode_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # decode_bucket: specs/sglang/runners/dflash_graph.yaml:40, specs/sglang/transforms.yaml:63
+    # decode_bucket: specs/sglang/runners/dflash_graph.yaml:40, specs/sglang/transforms.yaml:70
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
@@ -104,6 +105,7 @@ def live_dflash_draft(config: Config, requests: int) -> Rows:
             requests * present(config.speculative_num_draft_tokens), config.proxy_ranks
         ),
         gathered_tokens=requests * present(config.speculative_num_draft_tokens),
+        late_tokens=requests * present(config.speculative_num_draft_tokens),
     )
 
 
@@ -117,7 +119,7 @@ def pad_dflash_draft(rows: Rows) -> Rows:
 def fit_dflash_draft(config: Config, rows: Rows, adaptive_draft_tokens: int | None) -> Rows:
     """Rows in mode dflash_draft as this runner has them, after decode_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # decode_bucket: specs/sglang/runners/dflash_graph.yaml:40, specs/sglang/transforms.yaml:63
+    # decode_bucket: specs/sglang/runners/dflash_graph.yaml:40, specs/sglang/transforms.yaml:70
     requests, tokens = (
         next_in(graph_requests, present(config.captured)),
         next_in(graph_requests, present(config.captured))
@@ -365,7 +367,7 @@ class DflashGraphDraftRunner:
     # specs/sglang/modes/capture_block.yaml:1
     def _extents_capture_block(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:124
+        # specs/sglang/engine.yaml:126
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -373,7 +375,7 @@ class DflashGraphDraftRunner:
                 "capture_block",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:124",
+                place="specs/sglang/engine.yaml:126",
             )
         )
         if config.adaptive:
@@ -382,7 +384,7 @@ class DflashGraphDraftRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:124",
+                place="specs/sglang/engine.yaml:126",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/capture_block.yaml:7
@@ -455,7 +457,7 @@ class DflashGraphDraftRunner:
     # specs/sglang/modes/dflash_draft.yaml:1
     def _extents_dflash_draft(self, live: LiveBatch, pad: bool | Offer, sources: bool) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:124
+        # specs/sglang/engine.yaml:126
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -463,7 +465,7 @@ class DflashGraphDraftRunner:
                 "dflash_draft",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:124",
+                place="specs/sglang/engine.yaml:126",
             )
         )
         if config.adaptive:
@@ -472,7 +474,7 @@ class DflashGraphDraftRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:124",
+                place="specs/sglang/engine.yaml:126",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/dflash_draft.yaml:7
@@ -684,7 +686,7 @@ class DflashGraphDraftRunner:
                 place="specs/sglang/slots.yaml:84",
                 known=known,
             )
-        # specs/sglang/slots.yaml:195
+        # specs/sglang/slots.yaml:210
         if registry.block_input_embeds is not None and (
             live.block_embeds is not None or rows.tokens > 0
         ):
@@ -695,7 +697,7 @@ class DflashGraphDraftRunner:
                 shape=(rows.tokens, present(config.draft_hidden_size)),
                 into=registry.block_input_embeds,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:195",
+                place="specs/sglang/slots.yaml:210",
                 known=known,
             )
         if self.debug.values:
@@ -855,7 +857,7 @@ class DflashGraphDraftRunner:
                     (extents.rows.tokens, present(config.draft_hidden_size)),
                     (extents.padded.tokens, present(config.draft_hidden_size)),
                 ),
-                # specs/sglang/slots.yaml:195
+                # specs/sglang/slots.yaml:210
                 Slot("block_input_embeds", registry.block_input_embeds, source="block_embeds"),
             ),
             SlotGroup(
@@ -863,11 +865,11 @@ class DflashGraphDraftRunner:
                     (extents.rows.requests * present(config.proposed_tokens),),
                     (extents.padded.requests * present(config.proposed_tokens),),
                 ),
-                # specs/sglang/slots.yaml:198
+                # specs/sglang/slots.yaml:213
                 Slot("block_proposals", registry.block_proposals),
-                # specs/sglang/slots.yaml:201
+                # specs/sglang/slots.yaml:216
                 Slot("block_local_max", registry.block_local_max),
-                # specs/sglang/slots.yaml:204
+                # specs/sglang/slots.yaml:219
                 Slot("block_local_ids", registry.block_local_ids),
             ),
             SlotGroup(
@@ -875,9 +877,9 @@ class DflashGraphDraftRunner:
                     (config.tp_size, extents.rows.requests * present(config.proposed_tokens)),
                     (config.tp_size, extents.padded.requests * present(config.proposed_tokens)),
                 ),
-                # specs/sglang/slots.yaml:207
+                # specs/sglang/slots.yaml:222
                 Slot("block_gathered_max", registry.block_gathered_max),
-                # specs/sglang/slots.yaml:210
+                # specs/sglang/slots.yaml:225
                 Slot("block_gathered_ids", registry.block_gathered_ids),
             ),
             SlotGroup(
@@ -885,14 +887,14 @@ class DflashGraphDraftRunner:
                     (1, extents.rows.requests * present(config.proposed_tokens)),
                     (1, extents.padded.requests * present(config.proposed_tokens)),
                 ),
-                # specs/sglang/slots.yaml:213
+                # specs/sglang/slots.yaml:228
                 Slot("block_best_rank", registry.block_best_rank),
-                # specs/sglang/slots.yaml:216
+                # specs/sglang/slots.yaml:231
                 Slot("block_selected_ids", registry.block_selected_ids),
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:321
+                # specs/sglang/slots.yaml:336
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -1383,7 +1385,7 @@ class DflashGraphDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:68",
             )
-        # specs/sglang/slots.yaml:195
+        # specs/sglang/slots.yaml:210
         if registry.block_input_embeds is not None and (
             live.block_embeds is not None or rows.tokens > 0
         ):
@@ -1394,7 +1396,7 @@ class DflashGraphDraftRunner:
                 shape=(rows.tokens, present(config.draft_hidden_size)),
                 into=registry.block_input_embeds,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:195",
+                place="specs/sglang/slots.yaml:210",
             )
         if self.debug.values:
             self._check_values_extending(live, mode)
@@ -1539,7 +1541,7 @@ class DflashGraphDraftRunner:
                     (extents.rows.tokens, present(config.draft_hidden_size)),
                     (extents.padded.tokens, present(config.draft_hidden_size)),
                 ),
-                # specs/sglang/slots.yaml:195
+                # specs/sglang/slots.yaml:210
                 Slot("block_input_embeds", registry.block_input_embeds, source="block_embeds"),
             ),
             SlotGroup(
@@ -1547,11 +1549,11 @@ class DflashGraphDraftRunner:
                     (extents.rows.requests * present(config.proposed_tokens),),
                     (extents.padded.requests * present(config.proposed_tokens),),
                 ),
-                # specs/sglang/slots.yaml:198
+                # specs/sglang/slots.yaml:213
                 Slot("block_proposals", registry.block_proposals),
-                # specs/sglang/slots.yaml:201
+                # specs/sglang/slots.yaml:216
                 Slot("block_local_max", registry.block_local_max),
-                # specs/sglang/slots.yaml:204
+                # specs/sglang/slots.yaml:219
                 Slot("block_local_ids", registry.block_local_ids),
             ),
             SlotGroup(
@@ -1559,9 +1561,9 @@ class DflashGraphDraftRunner:
                     (config.tp_size, extents.rows.requests * present(config.proposed_tokens)),
                     (config.tp_size, extents.padded.requests * present(config.proposed_tokens)),
                 ),
-                # specs/sglang/slots.yaml:207
+                # specs/sglang/slots.yaml:222
                 Slot("block_gathered_max", registry.block_gathered_max),
-                # specs/sglang/slots.yaml:210
+                # specs/sglang/slots.yaml:225
                 Slot("block_gathered_ids", registry.block_gathered_ids),
             ),
             SlotGroup(
@@ -1569,14 +1571,14 @@ class DflashGraphDraftRunner:
                     (1, extents.rows.requests * present(config.proposed_tokens)),
                     (1, extents.padded.requests * present(config.proposed_tokens)),
                 ),
-                # specs/sglang/slots.yaml:213
+                # specs/sglang/slots.yaml:228
                 Slot("block_best_rank", registry.block_best_rank),
-                # specs/sglang/slots.yaml:216
+                # specs/sglang/slots.yaml:231
                 Slot("block_selected_ids", registry.block_selected_ids),
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:321
+                # specs/sglang/slots.yaml:336
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,

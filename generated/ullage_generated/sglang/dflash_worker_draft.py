@@ -56,6 +56,7 @@ def live_dflash_block(config: Config, requests: int) -> Rows:
             requests * present(config.speculative_num_draft_tokens), config.proxy_ranks
         ),
         gathered_tokens=requests * present(config.speculative_num_draft_tokens),
+        late_tokens=requests * present(config.speculative_num_draft_tokens),
     )
 
 
@@ -309,7 +310,7 @@ class DflashWorkerDraftRunner:
         """Whether the sources of a legal batch can be loaded, before ranks exchange anything."""
         mode = live.mode.value
         registry = self.registry
-        # specs/sglang/slots.yaml:235
+        # specs/sglang/slots.yaml:250
         if registry.laid_out_seq_lens_cpu is not None and (
             live.seq_lens_cpu is not None or rows.requests > 0
         ):
@@ -320,7 +321,7 @@ class DflashWorkerDraftRunner:
                 shape=(rows.requests,),
                 into=registry.laid_out_seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:235",
+                place="specs/sglang/slots.yaml:250",
                 accepts=(torch.int64,),
                 known=known,
             )
@@ -333,20 +334,20 @@ class DflashWorkerDraftRunner:
         return SlotTable(
             SlotGroup(
                 lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
-                # specs/sglang/slots.yaml:219
+                # specs/sglang/slots.yaml:234
                 Slot("laid_out_ids", registry.laid_out_ids),
-                # specs/sglang/slots.yaml:222
+                # specs/sglang/slots.yaml:237
                 Slot("laid_out_positions", registry.laid_out_positions),
-                # specs/sglang/slots.yaml:225
+                # specs/sglang/slots.yaml:240
                 Slot("laid_out_tokens", registry.laid_out_tokens),
-                # specs/sglang/slots.yaml:228
+                # specs/sglang/slots.yaml:243
                 Slot("laid_out_cache_loc", registry.laid_out_cache_loc),
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
-                # specs/sglang/slots.yaml:232
+                # specs/sglang/slots.yaml:247
                 Slot("laid_out_end", registry.laid_out_end),
-                # specs/sglang/slots.yaml:235
+                # specs/sglang/slots.yaml:250
                 Slot(
                     "laid_out_seq_lens_cpu",
                     registry.laid_out_seq_lens_cpu,
@@ -367,7 +368,7 @@ class DflashWorkerDraftRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:235",
+                place="specs/sglang/slots.yaml:250",
             )
 
     def _poison_laying_out(self, live: LiveBatch) -> None:
@@ -386,7 +387,7 @@ class DflashWorkerDraftRunner:
                 mode,
                 "laid_out_seq_lens_cpu",
                 batch.laid_out_seq_lens_cpu,
-                place="specs/sglang/slots.yaml:235",
+                place="specs/sglang/slots.yaml:250",
             )
 
     def _execute_laying_out(

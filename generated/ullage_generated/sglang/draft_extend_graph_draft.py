@@ -64,6 +64,7 @@ def live_capture_draft_extend(config: Config, requests: int) -> Rows:
         context_tokens=0,
         proxy_tokens=cdiv(requests * present(config.draft_extend_width), config.proxy_ranks),
         gathered_tokens=requests * present(config.draft_extend_width),
+        late_tokens=requests * present(config.draft_extend_width),
     )
 
 
@@ -78,7 +79,7 @@ def fit_capture_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_draft_extend as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:37,
-    # specs/sglang/transforms.yaml:75
+    # specs/sglang/transforms.yaml:82
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -101,6 +102,7 @@ def live_draft_extend(config: Config, requests: int) -> Rows:
         context_tokens=0,
         proxy_tokens=cdiv(requests * present(config.draft_extend_width), config.proxy_ranks),
         gathered_tokens=requests * present(config.draft_extend_width),
+        late_tokens=requests * present(config.draft_extend_width),
     )
 
 
@@ -151,7 +153,7 @@ def fit_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode draft_extend as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:37,
-    # specs/sglang/transforms.yaml:75
+    # specs/sglang/transforms.yaml:82
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -174,6 +176,7 @@ def live_idle_in_catch_up() -> Rows:
         context_tokens=0,
         proxy_tokens=0,
         gathered_tokens=0,
+        late_tokens=0,
     )
 
 
@@ -224,7 +227,7 @@ def fit_idle_in_catch_up(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_in_catch_up as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # draft_extend_bucket: specs/sglang/runners/draft_extend_graph.yaml:37,
-    # specs/sglang/transforms.yaml:75
+    # specs/sglang/transforms.yaml:82
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -812,30 +815,7 @@ class DraftExtendGraphDraftRunner:
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:21
-        if live.seq_lens is not None or rows.requests > 0:
-            check_source(
-                mode,
-                "seq_lens",
-                live.seq_lens,
-                shape=(rows.requests,),
-                into=registry.seq_lens,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:21",
-                accepts=(torch.int32,),
-            )
-        # specs/sglang/slots.yaml:24
-        if live.seq_lens_cpu is not None:
-            check_source(
-                mode,
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                shape=(rows.requests,),
-                into=registry.seq_lens_cpu,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:24",
-            )
-        # specs/sglang/slots.yaml:129
+        # specs/sglang/slots.yaml:138
         if registry.target_hidden_states is not None and live.hidden_states is not None:
             check_source(
                 mode,
@@ -844,9 +824,9 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.tokens, present(config.draft_input_size)),
                 into=registry.target_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:129",
+                place="specs/sglang/slots.yaml:138",
             )
-        # specs/sglang/slots.yaml:132
+        # specs/sglang/slots.yaml:141
         if registry.verify_extend_seq_lens is not None and (
             live.extend_seq_lens is not None or rows.requests > 0
         ):
@@ -857,10 +837,35 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.verify_extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:132",
+                place="specs/sglang/slots.yaml:141",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:135
+        # specs/sglang/slots.yaml:144
+        if registry.catch_up_seq_lens is not None and (
+            live.seq_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "catch_up_seq_lens",
+                live.seq_lens,
+                shape=(rows.requests,),
+                into=registry.catch_up_seq_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:144",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:147
+        if registry.catch_up_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
+            check_source(
+                mode,
+                "catch_up_seq_lens_cpu",
+                live.seq_lens_cpu,
+                shape=(rows.requests,),
+                into=registry.catch_up_seq_lens_cpu,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:147",
+            )
+        # specs/sglang/slots.yaml:150
         if registry.num_correct_drafts is not None and (
             live.num_correct_drafts is not None or rows.requests > 0
         ):
@@ -871,10 +876,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.num_correct_drafts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:135",
+                place="specs/sglang/slots.yaml:150",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:138
+        # specs/sglang/slots.yaml:153
         if registry.num_accept_tokens is not None and (
             live.num_accept_tokens is not None or rows.requests > 0
         ):
@@ -885,10 +890,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.num_accept_tokens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:138",
+                place="specs/sglang/slots.yaml:153",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:141
+        # specs/sglang/slots.yaml:156
         if registry.select_index is not None and (
             live.select_index is not None or rows.requests > 0
         ):
@@ -899,10 +904,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.select_index,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:141",
+                place="specs/sglang/slots.yaml:156",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:144
+        # specs/sglang/slots.yaml:159
         if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -911,7 +916,7 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.draft_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:144",
+                place="specs/sglang/slots.yaml:159",
             )
         if self.debug.values:
             self._check_values_capture_draft_extend(live, mode)
@@ -977,7 +982,7 @@ class DraftExtendGraphDraftRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/backends/dsa.yaml:18
+                # specs/sglang/backends/dsa.yaml:29
                 Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
                 # specs/sglang/backends/flashinfer.yaml:68
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
@@ -1003,17 +1008,7 @@ class DraftExtendGraphDraftRunner:
                 Slot(
                     "req_pool_indices", registry.req_pool_indices, source="req_pool_indices", fill=0
                 ),
-                # specs/sglang/slots.yaml:21
-                Slot("seq_lens", registry.seq_lens, source="seq_lens", fill=config.sequence_fill),
-                # specs/sglang/slots.yaml:24
-                Slot(
-                    "seq_lens_cpu",
-                    registry.seq_lens_cpu,
-                    source="seq_lens_cpu",
-                    fill=config.sequence_fill,
-                    optional=True,
-                ),
-                # specs/sglang/slots.yaml:132
+                # specs/sglang/slots.yaml:141
                 Slot(
                     "verify_extend_seq_lens",
                     registry.verify_extend_seq_lens,
@@ -1022,7 +1017,22 @@ class DraftExtendGraphDraftRunner:
                     if registry.verify_extend_seq_lens is None
                     else present(config.draft_extend_width),
                 ),
-                # specs/sglang/slots.yaml:135
+                # specs/sglang/slots.yaml:144
+                Slot(
+                    "catch_up_seq_lens",
+                    registry.catch_up_seq_lens,
+                    source="seq_lens",
+                    fill=config.catch_up_fill,
+                ),
+                # specs/sglang/slots.yaml:147
+                Slot(
+                    "catch_up_seq_lens_cpu",
+                    registry.catch_up_seq_lens_cpu,
+                    source="seq_lens_cpu",
+                    fill=config.catch_up_fill,
+                    optional=True,
+                ),
+                # specs/sglang/slots.yaml:150
                 Slot(
                     "num_correct_drafts",
                     registry.num_correct_drafts,
@@ -1031,7 +1041,7 @@ class DraftExtendGraphDraftRunner:
                     if registry.num_correct_drafts is None
                     else present(config.draft_extend_width),
                 ),
-                # specs/sglang/slots.yaml:138
+                # specs/sglang/slots.yaml:153
                 Slot(
                     "num_accept_tokens",
                     registry.num_accept_tokens,
@@ -1042,9 +1052,9 @@ class DraftExtendGraphDraftRunner:
                     if present(config.enable_multi_layer_eagle)
                     else present(config.draft_extend_width),
                 ),
-                # specs/sglang/slots.yaml:141
+                # specs/sglang/slots.yaml:156
                 Slot("select_index", registry.select_index, source="select_index", fill=0),
-                # specs/sglang/slots.yaml:144
+                # specs/sglang/slots.yaml:159
                 Slot(
                     "draft_mamba_track_indices",
                     registry.draft_mamba_track_indices,
@@ -1086,7 +1096,7 @@ class DraftExtendGraphDraftRunner:
                     (extents.rows.tokens, present(config.draft_input_size)),
                     (extents.padded.tokens, present(config.draft_input_size)),
                 ),
-                # specs/sglang/slots.yaml:129
+                # specs/sglang/slots.yaml:138
                 Slot(
                     "target_hidden_states",
                     registry.target_hidden_states,
@@ -1099,7 +1109,7 @@ class DraftExtendGraphDraftRunner:
                     (extents.rows.tokens, present(config.draft_index_topk)),
                     (extents.padded.tokens, present(config.draft_index_topk)),
                 ),
-                # specs/sglang/slots.yaml:148
+                # specs/sglang/slots.yaml:163
                 Slot("draft_extend_seed_topk", registry.draft_extend_seed_topk),
             ),
             SlotGroup(
@@ -1107,7 +1117,7 @@ class DraftExtendGraphDraftRunner:
                     (extents.rows.requests, present(config.draft_vocab_size)),
                     (extents.padded.requests, present(config.draft_vocab_size)),
                 ),
-                # specs/sglang/slots.yaml:152
+                # specs/sglang/slots.yaml:167
                 Slot("draft_logits", registry.draft_logits),
             ),
             SlotGroup(
@@ -1115,12 +1125,12 @@ class DraftExtendGraphDraftRunner:
                     (extents.rows.tokens, present(config.dsa_columns)),
                     (extents.padded.tokens, present(config.dsa_columns)),
                 ),
-                # specs/sglang/backends/dsa.yaml:15
+                # specs/sglang/backends/dsa.yaml:26
                 Slot("dsa_page_table", registry.dsa_page_table),
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
-                # specs/sglang/backends/dsa.yaml:20
+                # specs/sglang/backends/dsa.yaml:31
                 Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:43
                 Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
@@ -1158,7 +1168,7 @@ class DraftExtendGraphDraftRunner:
                     (extents.rows.requests, present(config.dsa_index_topk)),
                     (extents.padded.requests, present(config.dsa_index_topk)),
                 ),
-                # specs/sglang/backends/dsa.yaml:23
+                # specs/sglang/backends/dsa.yaml:34
                 Slot("dsa_kv_indices", registry.dsa_kv_indices),
             ),
             SlotGroup(
@@ -1335,24 +1345,6 @@ class DraftExtendGraphDraftRunner:
                 config.request_pool_size,
                 place="specs/sglang/slots.yaml:18",
             )
-        if live.seq_lens is not None:
-            check_values(
-                mode,
-                "seq_lens",
-                live.seq_lens,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:21",
-            )
-        if live.seq_lens_cpu is not None:
-            check_values(
-                mode,
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:24",
-            )
         if registry.verify_extend_seq_lens is not None and live.extend_seq_lens is not None:
             check_values(
                 mode,
@@ -1360,7 +1352,25 @@ class DraftExtendGraphDraftRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:132",
+                place="specs/sglang/slots.yaml:141",
+            )
+        if registry.catch_up_seq_lens is not None and live.seq_lens is not None:
+            check_values(
+                mode,
+                "catch_up_seq_lens",
+                live.seq_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:144",
+            )
+        if registry.catch_up_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
+            check_values(
+                mode,
+                "catch_up_seq_lens_cpu",
+                live.seq_lens_cpu,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:147",
             )
         if registry.num_correct_drafts is not None and live.num_correct_drafts is not None:
             check_values(
@@ -1369,7 +1379,7 @@ class DraftExtendGraphDraftRunner:
                 live.num_correct_drafts,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:135",
+                place="specs/sglang/slots.yaml:150",
             )
         if registry.num_accept_tokens is not None and live.num_accept_tokens is not None:
             check_values(
@@ -1378,7 +1388,7 @@ class DraftExtendGraphDraftRunner:
                 live.num_accept_tokens,
                 -1,
                 2147483647,
-                place="specs/sglang/slots.yaml:138",
+                place="specs/sglang/slots.yaml:153",
             )
         if registry.select_index is not None and live.select_index is not None:
             check_values(
@@ -1387,7 +1397,7 @@ class DraftExtendGraphDraftRunner:
                 live.select_index,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:141",
+                place="specs/sglang/slots.yaml:156",
             )
         if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -1396,7 +1406,7 @@ class DraftExtendGraphDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:144",
+                place="specs/sglang/slots.yaml:159",
             )
 
     def _poison_capture_draft_extend(self, live: LiveBatch) -> None:
@@ -1408,12 +1418,12 @@ class DraftExtendGraphDraftRunner:
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
         poison_around(self.registry.mrope_positions, live.mrope_positions)
         poison_around(self.registry.req_pool_indices, live.req_pool_indices)
-        poison_around(self.registry.seq_lens, live.seq_lens)
-        poison_around(self.registry.seq_lens_cpu, live.seq_lens_cpu)
         poison_around(self.registry.global_num_tokens, None)
         poison_around(self.registry.global_num_tokens_for_logprob, None)
         poison_around(self.registry.target_hidden_states, live.hidden_states)
         poison_around(self.registry.verify_extend_seq_lens, live.extend_seq_lens)
+        poison_around(self.registry.catch_up_seq_lens, live.seq_lens)
+        poison_around(self.registry.catch_up_seq_lens_cpu, live.seq_lens_cpu)
         poison_around(self.registry.num_correct_drafts, live.num_correct_drafts)
         poison_around(self.registry.num_accept_tokens, live.num_accept_tokens)
         poison_around(self.registry.select_index, live.select_index)
@@ -1486,43 +1496,51 @@ class DraftExtendGraphDraftRunner:
             require_unpoisoned(
                 mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
             )
-        if batch.seq_lens is not None:
-            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
-        if batch.seq_lens_cpu is not None:
-            require_unpoisoned(
-                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
-            )
         if batch.verify_extend_seq_lens is not None:
             require_unpoisoned(
                 mode,
                 "verify_extend_seq_lens",
                 batch.verify_extend_seq_lens,
-                place="specs/sglang/slots.yaml:132",
+                place="specs/sglang/slots.yaml:141",
+            )
+        if batch.catch_up_seq_lens is not None:
+            require_unpoisoned(
+                mode,
+                "catch_up_seq_lens",
+                batch.catch_up_seq_lens,
+                place="specs/sglang/slots.yaml:144",
+            )
+        if batch.catch_up_seq_lens_cpu is not None:
+            require_unpoisoned(
+                mode,
+                "catch_up_seq_lens_cpu",
+                batch.catch_up_seq_lens_cpu,
+                place="specs/sglang/slots.yaml:147",
             )
         if batch.num_correct_drafts is not None:
             require_unpoisoned(
                 mode,
                 "num_correct_drafts",
                 batch.num_correct_drafts,
-                place="specs/sglang/slots.yaml:135",
+                place="specs/sglang/slots.yaml:150",
             )
         if batch.num_accept_tokens is not None:
             require_unpoisoned(
                 mode,
                 "num_accept_tokens",
                 batch.num_accept_tokens,
-                place="specs/sglang/slots.yaml:138",
+                place="specs/sglang/slots.yaml:153",
             )
         if batch.select_index is not None:
             require_unpoisoned(
-                mode, "select_index", batch.select_index, place="specs/sglang/slots.yaml:141"
+                mode, "select_index", batch.select_index, place="specs/sglang/slots.yaml:156"
             )
         if batch.draft_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "draft_mamba_track_indices",
                 batch.draft_mamba_track_indices,
-                place="specs/sglang/slots.yaml:144",
+                place="specs/sglang/slots.yaml:159",
             )
 
     def _check_sources_idling(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -1594,30 +1612,7 @@ class DraftExtendGraphDraftRunner:
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:21
-        if live.seq_lens is not None or rows.requests > 0:
-            check_source(
-                mode,
-                "seq_lens",
-                live.seq_lens,
-                shape=(rows.requests,),
-                into=registry.seq_lens,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:21",
-                accepts=(torch.int32,),
-            )
-        # specs/sglang/slots.yaml:24
-        if live.seq_lens_cpu is not None:
-            check_source(
-                mode,
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                shape=(rows.requests,),
-                into=registry.seq_lens_cpu,
-                regions=registry.regions,
-                place="specs/sglang/slots.yaml:24",
-            )
-        # specs/sglang/slots.yaml:129
+        # specs/sglang/slots.yaml:138
         if registry.target_hidden_states is not None and live.hidden_states is not None:
             check_source(
                 mode,
@@ -1626,9 +1621,9 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.tokens, present(config.draft_input_size)),
                 into=registry.target_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:129",
+                place="specs/sglang/slots.yaml:138",
             )
-        # specs/sglang/slots.yaml:132
+        # specs/sglang/slots.yaml:141
         if registry.verify_extend_seq_lens is not None and (
             live.extend_seq_lens is not None or rows.requests > 0
         ):
@@ -1639,10 +1634,35 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.verify_extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:132",
+                place="specs/sglang/slots.yaml:141",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:135
+        # specs/sglang/slots.yaml:144
+        if registry.catch_up_seq_lens is not None and (
+            live.seq_lens is not None or rows.requests > 0
+        ):
+            check_source(
+                mode,
+                "catch_up_seq_lens",
+                live.seq_lens,
+                shape=(rows.requests,),
+                into=registry.catch_up_seq_lens,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:144",
+                accepts=(torch.int32,),
+            )
+        # specs/sglang/slots.yaml:147
+        if registry.catch_up_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
+            check_source(
+                mode,
+                "catch_up_seq_lens_cpu",
+                live.seq_lens_cpu,
+                shape=(rows.requests,),
+                into=registry.catch_up_seq_lens_cpu,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:147",
+            )
+        # specs/sglang/slots.yaml:150
         if registry.num_correct_drafts is not None and (
             live.num_correct_drafts is not None or rows.requests > 0
         ):
@@ -1653,10 +1673,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.num_correct_drafts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:135",
+                place="specs/sglang/slots.yaml:150",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:138
+        # specs/sglang/slots.yaml:153
         if registry.num_accept_tokens is not None and (
             live.num_accept_tokens is not None or rows.requests > 0
         ):
@@ -1667,10 +1687,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.num_accept_tokens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:138",
+                place="specs/sglang/slots.yaml:153",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:141
+        # specs/sglang/slots.yaml:156
         if registry.select_index is not None and (
             live.select_index is not None or rows.requests > 0
         ):
@@ -1681,10 +1701,10 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.select_index,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:141",
+                place="specs/sglang/slots.yaml:156",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:144
+        # specs/sglang/slots.yaml:159
         if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -1693,7 +1713,7 @@ class DraftExtendGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.draft_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:144",
+                place="specs/sglang/slots.yaml:159",
             )
         if self.debug.values:
             self._check_values_idling(live, mode)
@@ -1753,7 +1773,7 @@ class DraftExtendGraphDraftRunner:
                 Slot("positions", registry.positions, source="positions", fill=0),
                 # specs/sglang/slots.yaml:9
                 Slot("out_cache_loc", registry.out_cache_loc, source="out_cache_loc", fill=0),
-                # specs/sglang/backends/dsa.yaml:18
+                # specs/sglang/backends/dsa.yaml:29
                 Slot("dsa_cache_seqlens", registry.dsa_cache_seqlens),
                 # specs/sglang/backends/flashinfer.yaml:68
                 Slot("flashinfer_window_cache_loc", registry.flashinfer_window_cache_loc),
@@ -1773,16 +1793,7 @@ class DraftExtendGraphDraftRunner:
                 Slot(
                     "req_pool_indices", registry.req_pool_indices, source="req_pool_indices", fill=0
                 ),
-                # specs/sglang/slots.yaml:21
-                Slot("seq_lens", registry.seq_lens, source="seq_lens", fill=config.sequence_fill),
-                # specs/sglang/slots.yaml:24
-                Slot(
-                    "seq_lens_cpu",
-                    registry.seq_lens_cpu,
-                    source="seq_lens_cpu",
-                    fill=config.sequence_fill,
-                ),
-                # specs/sglang/slots.yaml:132
+                # specs/sglang/slots.yaml:141
                 Slot(
                     "verify_extend_seq_lens",
                     registry.verify_extend_seq_lens,
@@ -1791,7 +1802,21 @@ class DraftExtendGraphDraftRunner:
                     if registry.verify_extend_seq_lens is None
                     else present(config.draft_extend_width),
                 ),
-                # specs/sglang/slots.yaml:135
+                # specs/sglang/slots.yaml:144
+                Slot(
+                    "catch_up_seq_lens",
+                    registry.catch_up_seq_lens,
+                    source="seq_lens",
+                    fill=config.catch_up_fill,
+                ),
+                # specs/sglang/slots.yaml:147
+                Slot(
+                    "catch_up_seq_lens_cpu",
+                    registry.catch_up_seq_lens_cpu,
+                    source="seq_lens_cpu",
+                    fill=config.catch_up_fill,
+                ),
+                # specs/sglang/slots.yaml:150
                 Slot(
                     "num_correct_drafts",
                     registry.num_correct_drafts,
@@ -1800,7 +1825,7 @@ class DraftExtendGraphDraftRunner:
                     if registry.num_correct_drafts is None
                     else present(config.draft_extend_width),
                 ),
-                # specs/sglang/slots.yaml:138
+                # specs/sglang/slots.yaml:153
                 Slot(
                     "num_accept_tokens",
                     registry.num_accept_tokens,
@@ -1811,9 +1836,9 @@ class DraftExtendGraphDraftRunner:
                     if present(config.enable_multi_layer_eagle)
                     else present(config.draft_extend_width),
                 ),
-                # specs/sglang/slots.yaml:141
+                # specs/sglang/slots.yaml:156
                 Slot("select_index", registry.select_index, source="select_index", fill=0),
-                # specs/sglang/slots.yaml:144
+                # specs/sglang/slots.yaml:159
                 Slot(
                     "draft_mamba_track_indices",
                     registry.draft_mamba_track_indices,
@@ -1854,7 +1879,7 @@ class DraftExtendGraphDraftRunner:
                     (extents.rows.tokens, present(config.draft_input_size)),
                     (extents.padded.tokens, present(config.draft_input_size)),
                 ),
-                # specs/sglang/slots.yaml:129
+                # specs/sglang/slots.yaml:138
                 Slot("target_hidden_states", registry.target_hidden_states, source="hidden_states"),
             ),
             SlotGroup(
@@ -1862,7 +1887,7 @@ class DraftExtendGraphDraftRunner:
                     (extents.rows.tokens, present(config.draft_index_topk)),
                     (extents.padded.tokens, present(config.draft_index_topk)),
                 ),
-                # specs/sglang/slots.yaml:148
+                # specs/sglang/slots.yaml:163
                 Slot("draft_extend_seed_topk", registry.draft_extend_seed_topk),
             ),
             SlotGroup(
@@ -1870,7 +1895,7 @@ class DraftExtendGraphDraftRunner:
                     (extents.rows.requests, present(config.draft_vocab_size)),
                     (extents.padded.requests, present(config.draft_vocab_size)),
                 ),
-                # specs/sglang/slots.yaml:152
+                # specs/sglang/slots.yaml:167
                 Slot("draft_logits", registry.draft_logits),
             ),
             SlotGroup(
@@ -1878,12 +1903,12 @@ class DraftExtendGraphDraftRunner:
                     (extents.rows.tokens, present(config.dsa_columns)),
                     (extents.padded.tokens, present(config.dsa_columns)),
                 ),
-                # specs/sglang/backends/dsa.yaml:15
+                # specs/sglang/backends/dsa.yaml:26
                 Slot("dsa_page_table", registry.dsa_page_table),
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests + 1,), (extents.padded.requests + 1,)),
-                # specs/sglang/backends/dsa.yaml:20
+                # specs/sglang/backends/dsa.yaml:31
                 Slot("dsa_kv_indptr", registry.dsa_kv_indptr),
                 # specs/sglang/backends/flashinfer.yaml:43
                 Slot("flashinfer_kv_indptr", registry.flashinfer_kv_indptr),
@@ -1921,7 +1946,7 @@ class DraftExtendGraphDraftRunner:
                     (extents.rows.requests, present(config.dsa_index_topk)),
                     (extents.padded.requests, present(config.dsa_index_topk)),
                 ),
-                # specs/sglang/backends/dsa.yaml:23
+                # specs/sglang/backends/dsa.yaml:34
                 Slot("dsa_kv_indices", registry.dsa_kv_indices),
             ),
             SlotGroup(
@@ -2098,24 +2123,6 @@ class DraftExtendGraphDraftRunner:
                 config.request_pool_size,
                 place="specs/sglang/slots.yaml:18",
             )
-        if live.seq_lens is not None:
-            check_values(
-                mode,
-                "seq_lens",
-                live.seq_lens,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:21",
-            )
-        if live.seq_lens_cpu is not None:
-            check_values(
-                mode,
-                "seq_lens_cpu",
-                live.seq_lens_cpu,
-                0,
-                config.context_length + 512,
-                place="specs/sglang/slots.yaml:24",
-            )
         if registry.verify_extend_seq_lens is not None and live.extend_seq_lens is not None:
             check_values(
                 mode,
@@ -2123,7 +2130,25 @@ class DraftExtendGraphDraftRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:132",
+                place="specs/sglang/slots.yaml:141",
+            )
+        if registry.catch_up_seq_lens is not None and live.seq_lens is not None:
+            check_values(
+                mode,
+                "catch_up_seq_lens",
+                live.seq_lens,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:144",
+            )
+        if registry.catch_up_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
+            check_values(
+                mode,
+                "catch_up_seq_lens_cpu",
+                live.seq_lens_cpu,
+                0,
+                config.context_length + 512,
+                place="specs/sglang/slots.yaml:147",
             )
         if registry.num_correct_drafts is not None and live.num_correct_drafts is not None:
             check_values(
@@ -2132,7 +2157,7 @@ class DraftExtendGraphDraftRunner:
                 live.num_correct_drafts,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:135",
+                place="specs/sglang/slots.yaml:150",
             )
         if registry.num_accept_tokens is not None and live.num_accept_tokens is not None:
             check_values(
@@ -2141,7 +2166,7 @@ class DraftExtendGraphDraftRunner:
                 live.num_accept_tokens,
                 -1,
                 2147483647,
-                place="specs/sglang/slots.yaml:138",
+                place="specs/sglang/slots.yaml:153",
             )
         if registry.select_index is not None and live.select_index is not None:
             check_values(
@@ -2150,7 +2175,7 @@ class DraftExtendGraphDraftRunner:
                 live.select_index,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:141",
+                place="specs/sglang/slots.yaml:156",
             )
         if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -2159,7 +2184,7 @@ class DraftExtendGraphDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:144",
+                place="specs/sglang/slots.yaml:159",
             )
 
     def _poison_idling(self, live: LiveBatch) -> None:
@@ -2171,12 +2196,12 @@ class DraftExtendGraphDraftRunner:
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
         poison_around(self.registry.mrope_positions, live.mrope_positions)
         poison_around(self.registry.req_pool_indices, live.req_pool_indices)
-        poison_around(self.registry.seq_lens, live.seq_lens)
-        poison_around(self.registry.seq_lens_cpu, live.seq_lens_cpu)
         poison_around(self.registry.global_num_tokens, None)
         poison_around(self.registry.global_num_tokens_for_logprob, None)
         poison_around(self.registry.target_hidden_states, live.hidden_states)
         poison_around(self.registry.verify_extend_seq_lens, live.extend_seq_lens)
+        poison_around(self.registry.catch_up_seq_lens, live.seq_lens)
+        poison_around(self.registry.catch_up_seq_lens_cpu, live.seq_lens_cpu)
         poison_around(self.registry.num_correct_drafts, live.num_correct_drafts)
         poison_around(self.registry.num_accept_tokens, live.num_accept_tokens)
         poison_around(self.registry.select_index, live.select_index)
@@ -2247,43 +2272,51 @@ class DraftExtendGraphDraftRunner:
             require_unpoisoned(
                 mode, "req_pool_indices", batch.req_pool_indices, place="specs/sglang/slots.yaml:18"
             )
-        if batch.seq_lens is not None:
-            require_unpoisoned(mode, "seq_lens", batch.seq_lens, place="specs/sglang/slots.yaml:21")
-        if batch.seq_lens_cpu is not None:
-            require_unpoisoned(
-                mode, "seq_lens_cpu", batch.seq_lens_cpu, place="specs/sglang/slots.yaml:24"
-            )
         if batch.verify_extend_seq_lens is not None:
             require_unpoisoned(
                 mode,
                 "verify_extend_seq_lens",
                 batch.verify_extend_seq_lens,
-                place="specs/sglang/slots.yaml:132",
+                place="specs/sglang/slots.yaml:141",
+            )
+        if batch.catch_up_seq_lens is not None:
+            require_unpoisoned(
+                mode,
+                "catch_up_seq_lens",
+                batch.catch_up_seq_lens,
+                place="specs/sglang/slots.yaml:144",
+            )
+        if batch.catch_up_seq_lens_cpu is not None:
+            require_unpoisoned(
+                mode,
+                "catch_up_seq_lens_cpu",
+                batch.catch_up_seq_lens_cpu,
+                place="specs/sglang/slots.yaml:147",
             )
         if batch.num_correct_drafts is not None:
             require_unpoisoned(
                 mode,
                 "num_correct_drafts",
                 batch.num_correct_drafts,
-                place="specs/sglang/slots.yaml:135",
+                place="specs/sglang/slots.yaml:150",
             )
         if batch.num_accept_tokens is not None:
             require_unpoisoned(
                 mode,
                 "num_accept_tokens",
                 batch.num_accept_tokens,
-                place="specs/sglang/slots.yaml:138",
+                place="specs/sglang/slots.yaml:153",
             )
         if batch.select_index is not None:
             require_unpoisoned(
-                mode, "select_index", batch.select_index, place="specs/sglang/slots.yaml:141"
+                mode, "select_index", batch.select_index, place="specs/sglang/slots.yaml:156"
             )
         if batch.draft_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "draft_mamba_track_indices",
                 batch.draft_mamba_track_indices,
-                place="specs/sglang/slots.yaml:144",
+                place="specs/sglang/slots.yaml:159",
             )
 
     def _execute_capturing(

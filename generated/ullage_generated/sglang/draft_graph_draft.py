@@ -64,6 +64,7 @@ def live_capture_draft(config: Config, requests: int) -> Rows:
         context_tokens=0,
         proxy_tokens=cdiv(requests * present(config.speculative_eagle_topk), config.proxy_ranks),
         gathered_tokens=requests * present(config.speculative_eagle_topk),
+        late_tokens=requests * present(config.speculative_eagle_topk),
     )
 
 
@@ -77,7 +78,7 @@ def pad_capture_draft(rows: Rows) -> Rows:
 def fit_capture_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_draft as this runner has them, after draft_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:69
+    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:76
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -100,6 +101,7 @@ def live_eagle_draft(config: Config, requests: int) -> Rows:
         context_tokens=0,
         proxy_tokens=cdiv(requests * present(config.speculative_eagle_topk), config.proxy_ranks),
         gathered_tokens=requests * present(config.speculative_eagle_topk),
+        late_tokens=requests * present(config.speculative_eagle_topk),
     )
 
 
@@ -149,7 +151,7 @@ def pad_eagle_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_eagle_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode eagle_draft as this runner has them, after draft_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:69
+    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:76
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -172,6 +174,7 @@ def live_idle_in_draft() -> Rows:
         context_tokens=0,
         proxy_tokens=0,
         gathered_tokens=0,
+        late_tokens=0,
     )
 
 
@@ -221,7 +224,7 @@ def pad_idle_in_draft(config: Config, ranks: Ranks, rows: Rows) -> Rows:
 def fit_idle_in_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_in_draft as this runner has them, after draft_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
-    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:69
+    # draft_bucket: specs/sglang/runners/draft_graph.yaml:37, specs/sglang/transforms.yaml:76
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -820,7 +823,7 @@ class DraftGraphDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:68",
             )
-        # specs/sglang/slots.yaml:96
+        # specs/sglang/slots.yaml:105
         if registry.draft_cache_loc is not None and (
             live.draft_cache_loc is not None
             or rows.tokens * present(config.speculative_num_steps) > 0
@@ -832,10 +835,10 @@ class DraftGraphDraftRunner:
                 shape=(rows.tokens * present(config.speculative_num_steps),),
                 into=registry.draft_cache_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:96",
+                place="specs/sglang/slots.yaml:105",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:104
+        # specs/sglang/slots.yaml:113
         if registry.draft_topk_p is not None and (live.topk_p is not None or rows.requests > 0):
             check_source(
                 mode,
@@ -844,9 +847,9 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, present(config.speculative_eagle_topk)),
                 into=registry.draft_topk_p,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:104",
+                place="specs/sglang/slots.yaml:113",
             )
-        # specs/sglang/slots.yaml:107
+        # specs/sglang/slots.yaml:116
         if registry.draft_topk_index is not None and (
             live.topk_index is not None or rows.requests > 0
         ):
@@ -857,10 +860,10 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, present(config.speculative_eagle_topk)),
                 into=registry.draft_topk_index,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:107",
+                place="specs/sglang/slots.yaml:116",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:110
+        # specs/sglang/slots.yaml:119
         if registry.draft_hidden_states is not None and live.hidden_states is not None:
             check_source(
                 mode,
@@ -869,9 +872,9 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, present(config.draft_hidden_size)),
                 into=registry.draft_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:110",
+                place="specs/sglang/slots.yaml:119",
             )
-        # specs/sglang/slots.yaml:113
+        # specs/sglang/slots.yaml:122
         if registry.draft_temperatures is not None and live.temperatures is not None:
             check_source(
                 mode,
@@ -880,9 +883,9 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, 1),
                 into=registry.draft_temperatures,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:113",
+                place="specs/sglang/slots.yaml:122",
             )
-        # specs/sglang/slots.yaml:116
+        # specs/sglang/slots.yaml:125
         if registry.draft_top_ks is not None and live.top_ks is not None:
             check_source(
                 mode,
@@ -891,10 +894,10 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.draft_top_ks,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:116",
+                place="specs/sglang/slots.yaml:125",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:122
+        # specs/sglang/slots.yaml:131
         if registry.draft_sampling_seed is not None and live.sampling_seed is not None:
             check_source(
                 mode,
@@ -903,9 +906,9 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.draft_sampling_seed,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:122",
+                place="specs/sglang/slots.yaml:131",
             )
-        # specs/sglang/slots.yaml:125
+        # specs/sglang/slots.yaml:134
         if registry.draft_seed_topk is not None and live.seed_topk is not None:
             check_source(
                 mode,
@@ -914,7 +917,7 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, present(config.draft_index_topk)),
                 into=registry.draft_seed_topk,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:125",
+                place="specs/sglang/slots.yaml:134",
             )
         if self.debug.values:
             self._check_values_capture_draft(live, mode)
@@ -1013,13 +1016,13 @@ class DraftGraphDraftRunner:
                     source="bootstrap_rooms",
                     fill=-1,
                 ),
-                # specs/sglang/slots.yaml:101
+                # specs/sglang/slots.yaml:110
                 Slot(
                     "draft_seq_lens_of_one", registry.draft_seq_lens_of_one, fill=1, is_number=True
                 ),
-                # specs/sglang/slots.yaml:116
+                # specs/sglang/slots.yaml:125
                 Slot("draft_top_ks", registry.draft_top_ks, source="top_ks", fill=1, optional=True),
-                # specs/sglang/slots.yaml:122
+                # specs/sglang/slots.yaml:131
                 Slot(
                     "draft_sampling_seed",
                     registry.draft_sampling_seed,
@@ -1053,7 +1056,7 @@ class DraftGraphDraftRunner:
                     (extents.rows.tokens * present(config.speculative_num_steps),),
                     (extents.padded.tokens * present(config.speculative_num_steps),),
                 ),
-                # specs/sglang/slots.yaml:96
+                # specs/sglang/slots.yaml:105
                 Slot("draft_cache_loc", registry.draft_cache_loc, source="draft_cache_loc", fill=0),
             ),
             SlotGroup(
@@ -1061,9 +1064,9 @@ class DraftGraphDraftRunner:
                     (extents.rows.requests, present(config.speculative_eagle_topk)),
                     (extents.padded.requests, present(config.speculative_eagle_topk)),
                 ),
-                # specs/sglang/slots.yaml:104
+                # specs/sglang/slots.yaml:113
                 Slot("draft_topk_p", registry.draft_topk_p, source="topk_p", fill=0),
-                # specs/sglang/slots.yaml:107
+                # specs/sglang/slots.yaml:116
                 Slot("draft_topk_index", registry.draft_topk_index, source="topk_index", fill=0),
             ),
             SlotGroup(
@@ -1071,7 +1074,7 @@ class DraftGraphDraftRunner:
                     (extents.rows.requests, present(config.draft_hidden_size)),
                     (extents.padded.requests, present(config.draft_hidden_size)),
                 ),
-                # specs/sglang/slots.yaml:110
+                # specs/sglang/slots.yaml:119
                 Slot(
                     "draft_hidden_states",
                     registry.draft_hidden_states,
@@ -1082,7 +1085,7 @@ class DraftGraphDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests, 1), (extents.padded.requests, 1)),
-                # specs/sglang/slots.yaml:113
+                # specs/sglang/slots.yaml:122
                 Slot(
                     "draft_temperatures",
                     registry.draft_temperatures,
@@ -1096,7 +1099,7 @@ class DraftGraphDraftRunner:
                     (extents.rows.requests, present(config.draft_vocab_size)),
                     (extents.padded.requests, present(config.draft_vocab_size)),
                 ),
-                # specs/sglang/slots.yaml:119
+                # specs/sglang/slots.yaml:128
                 Slot("draft_probs", registry.draft_probs),
             ),
             SlotGroup(
@@ -1104,7 +1107,7 @@ class DraftGraphDraftRunner:
                     (extents.rows.requests, present(config.draft_index_topk)),
                     (extents.padded.requests, present(config.draft_index_topk)),
                 ),
-                # specs/sglang/slots.yaml:125
+                # specs/sglang/slots.yaml:134
                 Slot(
                     "draft_seed_topk",
                     registry.draft_seed_topk,
@@ -1345,7 +1348,7 @@ class DraftGraphDraftRunner:
                 live.draft_cache_loc,
                 1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
-                place="specs/sglang/slots.yaml:96",
+                place="specs/sglang/slots.yaml:105",
             )
         if registry.draft_topk_index is not None and live.topk_index is not None:
             check_values(
@@ -1354,7 +1357,7 @@ class DraftGraphDraftRunner:
                 live.topk_index,
                 0,
                 present(config.draft_vocab_size) - 1,
-                place="specs/sglang/slots.yaml:107",
+                place="specs/sglang/slots.yaml:116",
             )
         if registry.draft_top_ks is not None and live.top_ks is not None:
             check_values(
@@ -1363,7 +1366,7 @@ class DraftGraphDraftRunner:
                 live.top_ks,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:116",
+                place="specs/sglang/slots.yaml:125",
             )
         if registry.draft_sampling_seed is not None and live.sampling_seed is not None:
             check_values(
@@ -1372,7 +1375,7 @@ class DraftGraphDraftRunner:
                 live.sampling_seed,
                 0,
                 4611686018427387904,
-                place="specs/sglang/slots.yaml:122",
+                place="specs/sglang/slots.yaml:131",
             )
         if registry.draft_seed_topk is not None and live.seed_topk is not None:
             check_values(
@@ -1381,7 +1384,7 @@ class DraftGraphDraftRunner:
                 live.seed_topk,
                 -1,
                 2147483647,
-                place="specs/sglang/slots.yaml:125",
+                place="specs/sglang/slots.yaml:134",
             )
 
     def _poison_capture_draft(self, live: LiveBatch) -> None:
@@ -1468,47 +1471,47 @@ class DraftGraphDraftRunner:
             )
         if batch.draft_cache_loc is not None:
             require_unpoisoned(
-                mode, "draft_cache_loc", batch.draft_cache_loc, place="specs/sglang/slots.yaml:96"
+                mode, "draft_cache_loc", batch.draft_cache_loc, place="specs/sglang/slots.yaml:105"
             )
         if batch.draft_topk_p is not None:
             require_unpoisoned(
-                mode, "draft_topk_p", batch.draft_topk_p, place="specs/sglang/slots.yaml:104"
+                mode, "draft_topk_p", batch.draft_topk_p, place="specs/sglang/slots.yaml:113"
             )
         if batch.draft_topk_index is not None:
             require_unpoisoned(
                 mode,
                 "draft_topk_index",
                 batch.draft_topk_index,
-                place="specs/sglang/slots.yaml:107",
+                place="specs/sglang/slots.yaml:116",
             )
         if batch.draft_hidden_states is not None:
             require_unpoisoned(
                 mode,
                 "draft_hidden_states",
                 batch.draft_hidden_states,
-                place="specs/sglang/slots.yaml:110",
+                place="specs/sglang/slots.yaml:119",
             )
         if batch.draft_temperatures is not None:
             require_unpoisoned(
                 mode,
                 "draft_temperatures",
                 batch.draft_temperatures,
-                place="specs/sglang/slots.yaml:113",
+                place="specs/sglang/slots.yaml:122",
             )
         if batch.draft_top_ks is not None:
             require_unpoisoned(
-                mode, "draft_top_ks", batch.draft_top_ks, place="specs/sglang/slots.yaml:116"
+                mode, "draft_top_ks", batch.draft_top_ks, place="specs/sglang/slots.yaml:125"
             )
         if batch.draft_sampling_seed is not None:
             require_unpoisoned(
                 mode,
                 "draft_sampling_seed",
                 batch.draft_sampling_seed,
-                place="specs/sglang/slots.yaml:122",
+                place="specs/sglang/slots.yaml:131",
             )
         if batch.draft_seed_topk is not None:
             require_unpoisoned(
-                mode, "draft_seed_topk", batch.draft_seed_topk, place="specs/sglang/slots.yaml:125"
+                mode, "draft_seed_topk", batch.draft_seed_topk, place="specs/sglang/slots.yaml:134"
             )
 
     def _check_sources_idling(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -1618,7 +1621,7 @@ class DraftGraphDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:68",
             )
-        # specs/sglang/slots.yaml:96
+        # specs/sglang/slots.yaml:105
         if registry.draft_cache_loc is not None and (
             live.draft_cache_loc is not None
             or rows.tokens * present(config.speculative_num_steps) > 0
@@ -1630,10 +1633,10 @@ class DraftGraphDraftRunner:
                 shape=(rows.tokens * present(config.speculative_num_steps),),
                 into=registry.draft_cache_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:96",
+                place="specs/sglang/slots.yaml:105",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:104
+        # specs/sglang/slots.yaml:113
         if registry.draft_topk_p is not None and (live.topk_p is not None or rows.requests > 0):
             check_source(
                 mode,
@@ -1642,9 +1645,9 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, present(config.speculative_eagle_topk)),
                 into=registry.draft_topk_p,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:104",
+                place="specs/sglang/slots.yaml:113",
             )
-        # specs/sglang/slots.yaml:107
+        # specs/sglang/slots.yaml:116
         if registry.draft_topk_index is not None and (
             live.topk_index is not None or rows.requests > 0
         ):
@@ -1655,10 +1658,10 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, present(config.speculative_eagle_topk)),
                 into=registry.draft_topk_index,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:107",
+                place="specs/sglang/slots.yaml:116",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:110
+        # specs/sglang/slots.yaml:119
         if registry.draft_hidden_states is not None and live.hidden_states is not None:
             check_source(
                 mode,
@@ -1667,9 +1670,9 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, present(config.draft_hidden_size)),
                 into=registry.draft_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:110",
+                place="specs/sglang/slots.yaml:119",
             )
-        # specs/sglang/slots.yaml:113
+        # specs/sglang/slots.yaml:122
         if registry.draft_temperatures is not None and live.temperatures is not None:
             check_source(
                 mode,
@@ -1678,9 +1681,9 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, 1),
                 into=registry.draft_temperatures,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:113",
+                place="specs/sglang/slots.yaml:122",
             )
-        # specs/sglang/slots.yaml:116
+        # specs/sglang/slots.yaml:125
         if registry.draft_top_ks is not None and live.top_ks is not None:
             check_source(
                 mode,
@@ -1689,10 +1692,10 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.draft_top_ks,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:116",
+                place="specs/sglang/slots.yaml:125",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:122
+        # specs/sglang/slots.yaml:131
         if registry.draft_sampling_seed is not None and live.sampling_seed is not None:
             check_source(
                 mode,
@@ -1701,9 +1704,9 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.draft_sampling_seed,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:122",
+                place="specs/sglang/slots.yaml:131",
             )
-        # specs/sglang/slots.yaml:125
+        # specs/sglang/slots.yaml:134
         if registry.draft_seed_topk is not None and live.seed_topk is not None:
             check_source(
                 mode,
@@ -1712,7 +1715,7 @@ class DraftGraphDraftRunner:
                 shape=(rows.requests, present(config.draft_index_topk)),
                 into=registry.draft_seed_topk,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:125",
+                place="specs/sglang/slots.yaml:134",
             )
         if self.debug.values:
             self._check_values_idling(live, mode)
@@ -1804,13 +1807,13 @@ class DraftGraphDraftRunner:
                     source="bootstrap_rooms",
                     fill=-1,
                 ),
-                # specs/sglang/slots.yaml:101
+                # specs/sglang/slots.yaml:110
                 Slot(
                     "draft_seq_lens_of_one", registry.draft_seq_lens_of_one, fill=1, is_number=True
                 ),
-                # specs/sglang/slots.yaml:116
+                # specs/sglang/slots.yaml:125
                 Slot("draft_top_ks", registry.draft_top_ks, source="top_ks", fill=1),
-                # specs/sglang/slots.yaml:122
+                # specs/sglang/slots.yaml:131
                 Slot(
                     "draft_sampling_seed",
                     registry.draft_sampling_seed,
@@ -1843,7 +1846,7 @@ class DraftGraphDraftRunner:
                     (extents.rows.tokens * present(config.speculative_num_steps),),
                     (extents.padded.tokens * present(config.speculative_num_steps),),
                 ),
-                # specs/sglang/slots.yaml:96
+                # specs/sglang/slots.yaml:105
                 Slot("draft_cache_loc", registry.draft_cache_loc, source="draft_cache_loc", fill=0),
             ),
             SlotGroup(
@@ -1851,9 +1854,9 @@ class DraftGraphDraftRunner:
                     (extents.rows.requests, present(config.speculative_eagle_topk)),
                     (extents.padded.requests, present(config.speculative_eagle_topk)),
                 ),
-                # specs/sglang/slots.yaml:104
+                # specs/sglang/slots.yaml:113
                 Slot("draft_topk_p", registry.draft_topk_p, source="topk_p", fill=0),
-                # specs/sglang/slots.yaml:107
+                # specs/sglang/slots.yaml:116
                 Slot("draft_topk_index", registry.draft_topk_index, source="topk_index", fill=0),
             ),
             SlotGroup(
@@ -1861,7 +1864,7 @@ class DraftGraphDraftRunner:
                     (extents.rows.requests, present(config.draft_hidden_size)),
                     (extents.padded.requests, present(config.draft_hidden_size)),
                 ),
-                # specs/sglang/slots.yaml:110
+                # specs/sglang/slots.yaml:119
                 Slot(
                     "draft_hidden_states",
                     registry.draft_hidden_states,
@@ -1871,7 +1874,7 @@ class DraftGraphDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests, 1), (extents.padded.requests, 1)),
-                # specs/sglang/slots.yaml:113
+                # specs/sglang/slots.yaml:122
                 Slot(
                     "draft_temperatures", registry.draft_temperatures, source="temperatures", fill=1
                 ),
@@ -1881,7 +1884,7 @@ class DraftGraphDraftRunner:
                     (extents.rows.requests, present(config.draft_vocab_size)),
                     (extents.padded.requests, present(config.draft_vocab_size)),
                 ),
-                # specs/sglang/slots.yaml:119
+                # specs/sglang/slots.yaml:128
                 Slot("draft_probs", registry.draft_probs),
             ),
             SlotGroup(
@@ -1889,7 +1892,7 @@ class DraftGraphDraftRunner:
                     (extents.rows.requests, present(config.draft_index_topk)),
                     (extents.padded.requests, present(config.draft_index_topk)),
                 ),
-                # specs/sglang/slots.yaml:125
+                # specs/sglang/slots.yaml:134
                 Slot("draft_seed_topk", registry.draft_seed_topk, source="seed_topk", fill=0),
             ),
             SlotGroup(
@@ -2124,7 +2127,7 @@ class DraftGraphDraftRunner:
                 live.draft_cache_loc,
                 1,
                 present(config.max_total_tokens_draft) + config.page_size - 1,
-                place="specs/sglang/slots.yaml:96",
+                place="specs/sglang/slots.yaml:105",
             )
         if registry.draft_topk_index is not None and live.topk_index is not None:
             check_values(
@@ -2133,7 +2136,7 @@ class DraftGraphDraftRunner:
                 live.topk_index,
                 0,
                 present(config.draft_vocab_size) - 1,
-                place="specs/sglang/slots.yaml:107",
+                place="specs/sglang/slots.yaml:116",
             )
         if registry.draft_top_ks is not None and live.top_ks is not None:
             check_values(
@@ -2142,7 +2145,7 @@ class DraftGraphDraftRunner:
                 live.top_ks,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:116",
+                place="specs/sglang/slots.yaml:125",
             )
         if registry.draft_sampling_seed is not None and live.sampling_seed is not None:
             check_values(
@@ -2151,7 +2154,7 @@ class DraftGraphDraftRunner:
                 live.sampling_seed,
                 0,
                 4611686018427387904,
-                place="specs/sglang/slots.yaml:122",
+                place="specs/sglang/slots.yaml:131",
             )
         if registry.draft_seed_topk is not None and live.seed_topk is not None:
             check_values(
@@ -2160,7 +2163,7 @@ class DraftGraphDraftRunner:
                 live.seed_topk,
                 -1,
                 2147483647,
-                place="specs/sglang/slots.yaml:125",
+                place="specs/sglang/slots.yaml:134",
             )
 
     def _poison_idling(self, live: LiveBatch) -> None:
@@ -2247,47 +2250,47 @@ class DraftGraphDraftRunner:
             )
         if batch.draft_cache_loc is not None:
             require_unpoisoned(
-                mode, "draft_cache_loc", batch.draft_cache_loc, place="specs/sglang/slots.yaml:96"
+                mode, "draft_cache_loc", batch.draft_cache_loc, place="specs/sglang/slots.yaml:105"
             )
         if batch.draft_topk_p is not None:
             require_unpoisoned(
-                mode, "draft_topk_p", batch.draft_topk_p, place="specs/sglang/slots.yaml:104"
+                mode, "draft_topk_p", batch.draft_topk_p, place="specs/sglang/slots.yaml:113"
             )
         if batch.draft_topk_index is not None:
             require_unpoisoned(
                 mode,
                 "draft_topk_index",
                 batch.draft_topk_index,
-                place="specs/sglang/slots.yaml:107",
+                place="specs/sglang/slots.yaml:116",
             )
         if batch.draft_hidden_states is not None:
             require_unpoisoned(
                 mode,
                 "draft_hidden_states",
                 batch.draft_hidden_states,
-                place="specs/sglang/slots.yaml:110",
+                place="specs/sglang/slots.yaml:119",
             )
         if batch.draft_temperatures is not None:
             require_unpoisoned(
                 mode,
                 "draft_temperatures",
                 batch.draft_temperatures,
-                place="specs/sglang/slots.yaml:113",
+                place="specs/sglang/slots.yaml:122",
             )
         if batch.draft_top_ks is not None:
             require_unpoisoned(
-                mode, "draft_top_ks", batch.draft_top_ks, place="specs/sglang/slots.yaml:116"
+                mode, "draft_top_ks", batch.draft_top_ks, place="specs/sglang/slots.yaml:125"
             )
         if batch.draft_sampling_seed is not None:
             require_unpoisoned(
                 mode,
                 "draft_sampling_seed",
                 batch.draft_sampling_seed,
-                place="specs/sglang/slots.yaml:122",
+                place="specs/sglang/slots.yaml:131",
             )
         if batch.draft_seed_topk is not None:
             require_unpoisoned(
-                mode, "draft_seed_topk", batch.draft_seed_topk, place="specs/sglang/slots.yaml:125"
+                mode, "draft_seed_topk", batch.draft_seed_topk, place="specs/sglang/slots.yaml:134"
             )
 
     def _execute_capturing(

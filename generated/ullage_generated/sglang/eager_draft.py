@@ -72,6 +72,7 @@ def live_adaptive_draft_extend(
         context_tokens=0,
         proxy_tokens=cdiv(requests * present(adaptive_draft_tokens), config.proxy_ranks),
         gathered_tokens=requests * present(adaptive_draft_tokens),
+        late_tokens=requests * present(adaptive_draft_tokens),
     )
 
 
@@ -87,7 +88,7 @@ def fit_adaptive_draft_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:140
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -106,20 +107,22 @@ def live_coordinated_extend(config: Config, requests: int, tokens: int) -> Rows:
         context_tokens=0,
         proxy_tokens=cdiv(tokens, config.proxy_ranks),
         gathered_tokens=tokens,
+        late_tokens=tokens,
     )
 
 
 # specs/sglang/modes/coordinated_extend.yaml:1
 def pad_coordinated_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode coordinated_extend after mlp_sync_counts."""
+    """Rows in mode coordinated_extend after mlp_sync_counts, late_counts."""
     if not config.require_mlp_sync:
         return rows
     tokens, gathered_tokens = rows.tokens, rows.gathered_tokens
     # mlp_sync_counts: specs/sglang/modes/coordinated_extend.yaml:14,
     # specs/sglang/transforms.yaml:44
-    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-    (total_0,) = ranks.sum_of(padded, collective="mlp_sync_counts")
-    tokens, gathered_tokens = padded, total_0
+    if config.require_mlp_sync:
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        (total_0,) = ranks.sum_of(padded, collective="mlp_sync_counts")
+        tokens, gathered_tokens = padded, total_0
     return rows._replace(tokens=tokens, gathered_tokens=gathered_tokens)
 
 
@@ -129,7 +132,7 @@ def fit_coordinated_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:140
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -148,20 +151,22 @@ def live_decode_in_coordinated_extend(config: Config, requests: int) -> Rows:
         context_tokens=0,
         proxy_tokens=cdiv(requests, config.proxy_ranks),
         gathered_tokens=requests,
+        late_tokens=requests,
     )
 
 
 # specs/sglang/modes/decode_in_coordinated_extend.yaml:1
 def pad_decode_in_coordinated_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode decode_in_coordinated_extend after mlp_sync_counts."""
+    """Rows in mode decode_in_coordinated_extend after mlp_sync_counts, late_counts."""
     if not config.require_mlp_sync:
         return rows
     tokens, gathered_tokens = rows.tokens, rows.gathered_tokens
     # mlp_sync_counts: specs/sglang/modes/decode_in_coordinated_extend.yaml:11,
     # specs/sglang/transforms.yaml:44
-    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-    (total_0,) = ranks.sum_of(padded, collective="mlp_sync_counts")
-    tokens, gathered_tokens = padded, total_0
+    if config.require_mlp_sync:
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        (total_0,) = ranks.sum_of(padded, collective="mlp_sync_counts")
+        tokens, gathered_tokens = padded, total_0
     return rows._replace(tokens=tokens, gathered_tokens=gathered_tokens)
 
 
@@ -171,7 +176,7 @@ def fit_decode_in_coordinated_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:140
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -192,6 +197,7 @@ def live_dflash_draft(config: Config, requests: int) -> Rows:
             requests * present(config.speculative_num_draft_tokens), config.proxy_ranks
         ),
         gathered_tokens=requests * present(config.speculative_num_draft_tokens),
+        late_tokens=requests * present(config.speculative_num_draft_tokens),
     )
 
 
@@ -207,7 +213,7 @@ def fit_dflash_draft(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:140
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -226,6 +232,7 @@ def live_draft_extend(config: Config, requests: int) -> Rows:
         context_tokens=0,
         proxy_tokens=cdiv(requests * present(config.draft_extend_width), config.proxy_ranks),
         gathered_tokens=requests * present(config.draft_extend_width),
+        late_tokens=requests * present(config.draft_extend_width),
     )
 
 
@@ -277,7 +284,7 @@ def fit_draft_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:140
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -296,6 +303,7 @@ def live_eagle_draft(config: Config, requests: int) -> Rows:
         context_tokens=0,
         proxy_tokens=cdiv(requests * present(config.speculative_eagle_topk), config.proxy_ranks),
         gathered_tokens=requests * present(config.speculative_eagle_topk),
+        late_tokens=requests * present(config.speculative_eagle_topk),
     )
 
 
@@ -347,7 +355,7 @@ def fit_eagle_draft(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:140
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -366,12 +374,13 @@ def live_extend(config: Config, requests: int, tokens: int) -> Rows:
         context_tokens=0,
         proxy_tokens=cdiv(tokens, config.proxy_ranks),
         gathered_tokens=tokens,
+        late_tokens=tokens,
     )
 
 
 # specs/sglang/modes/extend.yaml:1
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode extend after mlp_sync_tokens, even_shares."""
+    """Rows in mode extend after mlp_sync_tokens, late_counts, even_shares."""
     if not (
         config.require_mlp_sync or (config.attention_takes_shares and not config.require_mlp_sync)
     ):
@@ -392,7 +401,7 @@ def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_1,
             largest_1 * config.num_dp_ranks if alike else total_2,
         )
-    # even_shares: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:52
+    # even_shares: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:59
     if config.attention_takes_shares and not config.require_mlp_sync:
         tokens = align_up(tokens, config.tp_size)
     return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
@@ -409,14 +418,14 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
         rows.context_tokens,
         rows.proxy_tokens,
     )
-    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:116
+    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:123
     if config.attn_cp_size > 1:
         dealt = cdiv(tokens, config.attn_cp_size)
         cut = (tokens + requests * (config.attn_cp_size - 1)) // config.attn_cp_size
         context_tokens = align_up(
             dealt if config.cp_strategy == CpStrategy.INTERLEAVE else cut, config.cp_align
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:140
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(context_tokens=context_tokens, proxy_tokens=proxy_tokens)
@@ -436,6 +445,7 @@ def live_frozen_kv_draft(config: Config, requests: int) -> Rows:
         context_tokens,
         proxy_tokens,
         gathered_tokens,
+        late_tokens,
     ) = (
         requests,
         requests,
@@ -447,14 +457,16 @@ def live_frozen_kv_draft(config: Config, requests: int) -> Rows:
         0,
         cdiv(requests, config.proxy_ranks),
         requests,
+        requests,
     )
     # expand_topk: specs/sglang/modes/frozen_kv_draft.yaml:12, specs/sglang/transforms.yaml:5
-    requests, tokens, graph_requests, graph_tokens, proxy_tokens, gathered_tokens = (
+    requests, tokens, graph_requests, graph_tokens, proxy_tokens, gathered_tokens, late_tokens = (
         requests * present(config.speculative_eagle_topk),
         tokens * present(config.speculative_eagle_topk),
         requests * present(config.speculative_eagle_topk),
         tokens * present(config.speculative_eagle_topk),
         cdiv(tokens * present(config.speculative_eagle_topk), config.proxy_ranks),
+        tokens * present(config.speculative_eagle_topk),
         tokens * present(config.speculative_eagle_topk),
     )
     return Rows(
@@ -468,6 +480,7 @@ def live_frozen_kv_draft(config: Config, requests: int) -> Rows:
         context_tokens,
         proxy_tokens,
         gathered_tokens,
+        late_tokens,
     )
 
 
@@ -519,7 +532,7 @@ def fit_frozen_kv_draft(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:140
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -538,12 +551,13 @@ def live_idle_beside_extend() -> Rows:
         context_tokens=0,
         proxy_tokens=0,
         gathered_tokens=0,
+        late_tokens=0,
     )
 
 
 # specs/sglang/modes/idle_beside_extend.yaml:1
 def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode idle_beside_extend after mlp_sync_tokens, dummy_request."""
+    """Rows in mode idle_beside_extend after mlp_sync_tokens, dummy_request, late_counts."""
     requests, tokens, graph_tokens, gathered_tokens = (
         rows.requests,
         rows.tokens,
@@ -567,7 +581,7 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_1 * config.num_dp_ranks if alike else total_2,
         )
     # dummy_request: specs/sglang/modes/idle_beside_extend.yaml:9,
-    # specs/sglang/transforms.yaml:58
+    # specs/sglang/transforms.yaml:65
     requests = max(requests, 1) if tokens > 0 else requests
     return rows._replace(
         requests=requests, tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens
@@ -580,7 +594,7 @@ def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:140
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -599,6 +613,7 @@ def live_idle_in_catch_up() -> Rows:
         context_tokens=0,
         proxy_tokens=0,
         gathered_tokens=0,
+        late_tokens=0,
     )
 
 
@@ -650,7 +665,7 @@ def fit_idle_in_catch_up(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:140
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -669,20 +684,22 @@ def live_idle_in_coordinated_extend() -> Rows:
         context_tokens=0,
         proxy_tokens=0,
         gathered_tokens=0,
+        late_tokens=0,
     )
 
 
 # specs/sglang/modes/idle_in_coordinated_extend.yaml:1
 def pad_idle_in_coordinated_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode idle_in_coordinated_extend after mlp_sync_counts."""
+    """Rows in mode idle_in_coordinated_extend after mlp_sync_counts, late_counts."""
     if not config.require_mlp_sync:
         return rows
     tokens, gathered_tokens = rows.tokens, rows.gathered_tokens
     # mlp_sync_counts: specs/sglang/modes/idle_in_coordinated_extend.yaml:8,
     # specs/sglang/transforms.yaml:44
-    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-    (total_0,) = ranks.sum_of(padded, collective="mlp_sync_counts")
-    tokens, gathered_tokens = padded, total_0
+    if config.require_mlp_sync:
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        (total_0,) = ranks.sum_of(padded, collective="mlp_sync_counts")
+        tokens, gathered_tokens = padded, total_0
     return rows._replace(tokens=tokens, gathered_tokens=gathered_tokens)
 
 
@@ -692,7 +709,7 @@ def fit_idle_in_coordinated_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:140
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -711,6 +728,7 @@ def live_idle_in_draft() -> Rows:
         context_tokens=0,
         proxy_tokens=0,
         gathered_tokens=0,
+        late_tokens=0,
     )
 
 
@@ -762,7 +780,7 @@ def fit_idle_in_draft(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:140
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -781,6 +799,7 @@ def live_idle_in_frozen_draft() -> Rows:
         context_tokens=0,
         proxy_tokens=0,
         gathered_tokens=0,
+        late_tokens=0,
     )
 
 
@@ -833,7 +852,7 @@ def fit_idle_in_frozen_draft(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:140
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -1470,7 +1489,7 @@ class EagerDraftRunner:
         self, live: LiveBatch, pad: bool | Offer, sources: bool
     ) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:124
+        # specs/sglang/engine.yaml:126
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -1478,7 +1497,7 @@ class EagerDraftRunner:
                 "adaptive_draft_extend",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:124",
+                place="specs/sglang/engine.yaml:126",
             )
         )
         if config.adaptive:
@@ -1487,7 +1506,7 @@ class EagerDraftRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:124",
+                place="specs/sglang/engine.yaml:126",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_draft_extend.yaml:7
@@ -2671,7 +2690,7 @@ class EagerDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:321
+                # specs/sglang/slots.yaml:336
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -3214,7 +3233,7 @@ class EagerDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:321
+                # specs/sglang/slots.yaml:336
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -3759,7 +3778,7 @@ class EagerDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:321
+                # specs/sglang/slots.yaml:336
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -4282,7 +4301,7 @@ class EagerDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:321
+                # specs/sglang/slots.yaml:336
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,

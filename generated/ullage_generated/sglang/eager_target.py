@@ -70,6 +70,7 @@ def live_adaptive_verify(config: Config, requests: int, adaptive_draft_tokens: i
         context_tokens=0,
         proxy_tokens=cdiv(requests * present(adaptive_draft_tokens), config.proxy_ranks),
         gathered_tokens=requests * present(adaptive_draft_tokens),
+        late_tokens=requests * present(adaptive_draft_tokens),
     )
 
 
@@ -85,7 +86,7 @@ def fit_adaptive_verify(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:140
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -104,21 +105,27 @@ def live_coordinated_extend(config: Config, requests: int, tokens: int) -> Rows:
         context_tokens=0,
         proxy_tokens=cdiv(tokens, config.proxy_ranks),
         gathered_tokens=tokens,
+        late_tokens=tokens,
     )
 
 
 # specs/sglang/modes/coordinated_extend.yaml:1
 def pad_coordinated_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode coordinated_extend after mlp_sync_counts."""
-    if not config.require_mlp_sync:
+    """Rows in mode coordinated_extend after mlp_sync_counts, late_counts."""
+    if not (config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync)):
         return rows
-    tokens, gathered_tokens = rows.tokens, rows.gathered_tokens
+    tokens, gathered_tokens, late_tokens = rows.tokens, rows.gathered_tokens, rows.late_tokens
     # mlp_sync_counts: specs/sglang/modes/coordinated_extend.yaml:14,
     # specs/sglang/transforms.yaml:44
-    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-    (total_0,) = ranks.sum_of(padded, collective="mlp_sync_counts")
-    tokens, gathered_tokens = padded, total_0
-    return rows._replace(tokens=tokens, gathered_tokens=gathered_tokens)
+    if config.require_mlp_sync:
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        (total_0,) = ranks.sum_of(padded, collective="mlp_sync_counts")
+        tokens, gathered_tokens = padded, total_0
+    # late_counts: specs/sglang/modes/coordinated_extend.yaml:14,
+    # specs/sglang/transforms.yaml:52
+    if config.gathers_late_counts and config.require_mlp_sync:
+        (late_tokens,) = ranks.sum_of(tokens, collective="late_counts")
+    return rows._replace(tokens=tokens, gathered_tokens=gathered_tokens, late_tokens=late_tokens)
 
 
 # specs/sglang/modes/coordinated_extend.yaml:1
@@ -127,7 +134,7 @@ def fit_coordinated_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:140
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -146,48 +153,55 @@ def live_decode(config: Config, requests: int) -> Rows:
         context_tokens=0,
         proxy_tokens=cdiv(requests, config.proxy_ranks),
         gathered_tokens=requests,
+        late_tokens=requests,
     )
 
 
 # specs/sglang/modes/decode.yaml:1
 def pad_decode(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode decode after mlp_sync_rows."""
-    if not config.require_mlp_sync:
+    """Rows in mode decode after mlp_sync_rows, late_counts."""
+    if not (config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync)):
         return rows
-    requests, tokens, graph_requests, gathered_tokens = (
+    requests, tokens, graph_requests, gathered_tokens, late_tokens = (
         rows.requests,
         rows.tokens,
         rows.graph_requests,
         rows.gathered_tokens,
+        rows.late_tokens,
     )
     # mlp_sync_rows: specs/sglang/modes/decode.yaml:12, specs/sglang/transforms.yaml:11
-    tokens_per_request = 1
-    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-    gathered = ranks.gather(
-        padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-    )
-    total_0 = sum(each[0] for each in gathered)
-    largest_1 = max(each[0] for each in gathered)
-    largest_2 = max(each[1] for each in gathered)
-    largest_3 = max(each[2] for each in gathered)
-    alike = not config.elastic_world_expanded and (
-        config.sync_pads_alike
-        or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    if config.require_mlp_sync:
+        tokens_per_request = 1
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    )
-    requests, tokens, graph_requests, gathered_tokens = (
-        largest_2 if alike else padded // tokens_per_request,
-        largest_1 if alike else padded,
-        largest_3 if config.require_mlp_tp_gather else requests,
-        largest_1 * config.num_dp_ranks if alike else total_0,
-    )
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = not config.elastic_world_expanded and (
+            config.sync_pads_alike
+            or (
+                total_0 > config.custom_all_reduce_tokens
+                and 2 * total_0 >= largest_1 * config.num_dp_ranks
+            )
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    # late_counts: specs/sglang/modes/decode.yaml:13, specs/sglang/transforms.yaml:52
+    if config.gathers_late_counts and config.require_mlp_sync:
+        (late_tokens,) = ranks.sum_of(tokens, collective="late_counts")
     return rows._replace(
         requests=requests,
         tokens=tokens,
         graph_requests=graph_requests,
         gathered_tokens=gathered_tokens,
+        late_tokens=late_tokens,
     )
 
 
@@ -204,7 +218,7 @@ def fit_decode(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:97
+    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:104
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -213,7 +227,7 @@ def fit_decode(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:140
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -238,31 +252,47 @@ def live_decode_beside_extend(config: Config, requests: int) -> Rows:
         context_tokens=0,
         proxy_tokens=cdiv(requests, config.proxy_ranks),
         gathered_tokens=requests,
+        late_tokens=requests,
     )
 
 
 # specs/sglang/modes/decode_beside_extend.yaml:1
 def pad_decode_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode decode_beside_extend after mlp_sync_tokens."""
-    if not config.require_mlp_sync:
+    """Rows in mode decode_beside_extend after mlp_sync_tokens, late_counts."""
+    if not (config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync)):
         return rows
-    tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
+    tokens, graph_tokens, gathered_tokens, late_tokens = (
+        rows.tokens,
+        rows.graph_tokens,
+        rows.gathered_tokens,
+        rows.late_tokens,
+    )
     # mlp_sync_tokens: specs/sglang/modes/decode_beside_extend.yaml:13,
     # specs/sglang/transforms.yaml:29
-    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-    gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
-    total_0 = sum(each[0] for each in gathered)
-    largest_1 = max(each[1] for each in gathered)
-    total_2 = sum(each[1] for each in gathered)
-    alike = not config.elastic_world_expanded and (
-        config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+    if config.require_mlp_sync:
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[1] for each in gathered)
+        total_2 = sum(each[1] for each in gathered)
+        alike = not config.elastic_world_expanded and (
+            config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+        )
+        tokens, graph_tokens, gathered_tokens = (
+            largest_1 if alike else padded,
+            largest_1,
+            largest_1 * config.num_dp_ranks if alike else total_2,
+        )
+    # late_counts: specs/sglang/modes/decode_beside_extend.yaml:13,
+    # specs/sglang/transforms.yaml:52
+    if config.gathers_late_counts and config.require_mlp_sync:
+        (late_tokens,) = ranks.sum_of(tokens, collective="late_counts")
+    return rows._replace(
+        tokens=tokens,
+        graph_tokens=graph_tokens,
+        gathered_tokens=gathered_tokens,
+        late_tokens=late_tokens,
     )
-    tokens, graph_tokens, gathered_tokens = (
-        largest_1 if alike else padded,
-        largest_1,
-        largest_1 * config.num_dp_ranks if alike else total_2,
-    )
-    return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
 
 
 # specs/sglang/modes/decode_beside_extend.yaml:1
@@ -271,7 +301,7 @@ def fit_decode_beside_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:140
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -290,21 +320,27 @@ def live_decode_in_coordinated_extend(config: Config, requests: int) -> Rows:
         context_tokens=0,
         proxy_tokens=cdiv(requests, config.proxy_ranks),
         gathered_tokens=requests,
+        late_tokens=requests,
     )
 
 
 # specs/sglang/modes/decode_in_coordinated_extend.yaml:1
 def pad_decode_in_coordinated_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode decode_in_coordinated_extend after mlp_sync_counts."""
-    if not config.require_mlp_sync:
+    """Rows in mode decode_in_coordinated_extend after mlp_sync_counts, late_counts."""
+    if not (config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync)):
         return rows
-    tokens, gathered_tokens = rows.tokens, rows.gathered_tokens
+    tokens, gathered_tokens, late_tokens = rows.tokens, rows.gathered_tokens, rows.late_tokens
     # mlp_sync_counts: specs/sglang/modes/decode_in_coordinated_extend.yaml:11,
     # specs/sglang/transforms.yaml:44
-    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-    (total_0,) = ranks.sum_of(padded, collective="mlp_sync_counts")
-    tokens, gathered_tokens = padded, total_0
-    return rows._replace(tokens=tokens, gathered_tokens=gathered_tokens)
+    if config.require_mlp_sync:
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        (total_0,) = ranks.sum_of(padded, collective="mlp_sync_counts")
+        tokens, gathered_tokens = padded, total_0
+    # late_counts: specs/sglang/modes/decode_in_coordinated_extend.yaml:11,
+    # specs/sglang/transforms.yaml:52
+    if config.gathers_late_counts and config.require_mlp_sync:
+        (late_tokens,) = ranks.sum_of(tokens, collective="late_counts")
+    return rows._replace(tokens=tokens, gathered_tokens=gathered_tokens, late_tokens=late_tokens)
 
 
 # specs/sglang/modes/decode_in_coordinated_extend.yaml:1
@@ -313,7 +349,7 @@ def fit_decode_in_coordinated_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:140
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -332,48 +368,55 @@ def live_dllm_extend(config: Config, requests: int) -> Rows:
         context_tokens=0,
         proxy_tokens=cdiv(requests * config.dllm_block_size, config.proxy_ranks),
         gathered_tokens=requests * config.dllm_block_size,
+        late_tokens=requests * config.dllm_block_size,
     )
 
 
 # specs/sglang/modes/dllm_extend.yaml:1
 def pad_dllm_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode dllm_extend after mlp_sync_rows."""
-    if not config.require_mlp_sync:
+    """Rows in mode dllm_extend after mlp_sync_rows, late_counts."""
+    if not (config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync)):
         return rows
-    requests, tokens, graph_requests, gathered_tokens = (
+    requests, tokens, graph_requests, gathered_tokens, late_tokens = (
         rows.requests,
         rows.tokens,
         rows.graph_requests,
         rows.gathered_tokens,
+        rows.late_tokens,
     )
     # mlp_sync_rows: specs/sglang/modes/dllm_extend.yaml:12, specs/sglang/transforms.yaml:11
-    tokens_per_request = config.dllm_block_size
-    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-    gathered = ranks.gather(
-        padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-    )
-    total_0 = sum(each[0] for each in gathered)
-    largest_1 = max(each[0] for each in gathered)
-    largest_2 = max(each[1] for each in gathered)
-    largest_3 = max(each[2] for each in gathered)
-    alike = not config.elastic_world_expanded and (
-        config.sync_pads_alike
-        or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    if config.require_mlp_sync:
+        tokens_per_request = config.dllm_block_size
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    )
-    requests, tokens, graph_requests, gathered_tokens = (
-        largest_2 if alike else padded // tokens_per_request,
-        largest_1 if alike else padded,
-        largest_3 if config.require_mlp_tp_gather else requests,
-        largest_1 * config.num_dp_ranks if alike else total_0,
-    )
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = not config.elastic_world_expanded and (
+            config.sync_pads_alike
+            or (
+                total_0 > config.custom_all_reduce_tokens
+                and 2 * total_0 >= largest_1 * config.num_dp_ranks
+            )
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    # late_counts: specs/sglang/modes/dllm_extend.yaml:13, specs/sglang/transforms.yaml:52
+    if config.gathers_late_counts and config.require_mlp_sync:
+        (late_tokens,) = ranks.sum_of(tokens, collective="late_counts")
     return rows._replace(
         requests=requests,
         tokens=tokens,
         graph_requests=graph_requests,
         gathered_tokens=gathered_tokens,
+        late_tokens=late_tokens,
     )
 
 
@@ -390,7 +433,7 @@ def fit_dllm_extend(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:97
+    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:104
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -399,7 +442,7 @@ def fit_dllm_extend(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:140
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -424,17 +467,25 @@ def live_extend(config: Config, requests: int, tokens: int) -> Rows:
         context_tokens=0,
         proxy_tokens=cdiv(tokens, config.proxy_ranks),
         gathered_tokens=tokens,
+        late_tokens=tokens,
     )
 
 
 # specs/sglang/modes/extend.yaml:1
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode extend after mlp_sync_tokens, even_shares."""
+    """Rows in mode extend after mlp_sync_tokens, late_counts, even_shares."""
     if not (
-        config.require_mlp_sync or (config.attention_takes_shares and not config.require_mlp_sync)
+        config.require_mlp_sync
+        or (config.gathers_late_counts and config.require_mlp_sync)
+        or (config.attention_takes_shares and not config.require_mlp_sync)
     ):
         return rows
-    tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
+    tokens, graph_tokens, gathered_tokens, late_tokens = (
+        rows.tokens,
+        rows.graph_tokens,
+        rows.gathered_tokens,
+        rows.late_tokens,
+    )
     # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:29
     if config.require_mlp_sync:
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
@@ -450,10 +501,18 @@ def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_1,
             largest_1 * config.num_dp_ranks if alike else total_2,
         )
-    # even_shares: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:52
+    # late_counts: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:52
+    if config.gathers_late_counts and config.require_mlp_sync:
+        (late_tokens,) = ranks.sum_of(tokens, collective="late_counts")
+    # even_shares: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:59
     if config.attention_takes_shares and not config.require_mlp_sync:
         tokens = align_up(tokens, config.tp_size)
-    return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
+    return rows._replace(
+        tokens=tokens,
+        graph_tokens=graph_tokens,
+        gathered_tokens=gathered_tokens,
+        late_tokens=late_tokens,
+    )
 
 
 # specs/sglang/modes/extend.yaml:1
@@ -467,14 +526,14 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
         rows.context_tokens,
         rows.proxy_tokens,
     )
-    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:116
+    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:123
     if config.attn_cp_size > 1:
         dealt = cdiv(tokens, config.attn_cp_size)
         cut = (tokens + requests * (config.attn_cp_size - 1)) // config.attn_cp_size
         context_tokens = align_up(
             dealt if config.cp_strategy == CpStrategy.INTERLEAVE else cut, config.cp_align
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:140
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(context_tokens=context_tokens, proxy_tokens=proxy_tokens)
@@ -494,30 +553,45 @@ def live_extend_in_two(config: Config, requests: int, tokens: int, split: int) -
         context_tokens=0,
         proxy_tokens=cdiv(tokens, config.proxy_ranks),
         gathered_tokens=tokens,
+        late_tokens=tokens,
     )
 
 
 # specs/sglang/modes/extend_in_two.yaml:1
 def pad_extend_in_two(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode extend_in_two after mlp_sync_tokens."""
-    if not config.require_mlp_sync:
+    """Rows in mode extend_in_two after mlp_sync_tokens, late_counts."""
+    if not (config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync)):
         return rows
-    tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
+    tokens, graph_tokens, gathered_tokens, late_tokens = (
+        rows.tokens,
+        rows.graph_tokens,
+        rows.gathered_tokens,
+        rows.late_tokens,
+    )
     # mlp_sync_tokens: specs/sglang/modes/extend_in_two.yaml:16, specs/sglang/transforms.yaml:29
-    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-    gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
-    total_0 = sum(each[0] for each in gathered)
-    largest_1 = max(each[1] for each in gathered)
-    total_2 = sum(each[1] for each in gathered)
-    alike = not config.elastic_world_expanded and (
-        config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+    if config.require_mlp_sync:
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[1] for each in gathered)
+        total_2 = sum(each[1] for each in gathered)
+        alike = not config.elastic_world_expanded and (
+            config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+        )
+        tokens, graph_tokens, gathered_tokens = (
+            largest_1 if alike else padded,
+            largest_1,
+            largest_1 * config.num_dp_ranks if alike else total_2,
+        )
+    # late_counts: specs/sglang/modes/extend_in_two.yaml:16, specs/sglang/transforms.yaml:52
+    if config.gathers_late_counts and config.require_mlp_sync:
+        (late_tokens,) = ranks.sum_of(tokens, collective="late_counts")
+    return rows._replace(
+        tokens=tokens,
+        graph_tokens=graph_tokens,
+        gathered_tokens=gathered_tokens,
+        late_tokens=late_tokens,
     )
-    tokens, graph_tokens, gathered_tokens = (
-        largest_1 if alike else padded,
-        largest_1,
-        largest_1 * config.num_dp_ranks if alike else total_2,
-    )
-    return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
 
 
 # specs/sglang/modes/extend_in_two.yaml:1
@@ -532,13 +606,13 @@ def fit_extend_in_two(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_prompts: specs/sglang/runners/eager.yaml:31, specs/sglang/transforms.yaml:107
+    # split_prompts: specs/sglang/runners/eager.yaml:31, specs/sglang/transforms.yaml:114
     if config.enable_two_batch_overlap:
         first_tokens, second_tokens = (
             align_up(split_tokens, config.attn_tp_size),
             align_up(tokens - split_tokens, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:140
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -560,48 +634,55 @@ def live_idle() -> Rows:
         context_tokens=0,
         proxy_tokens=0,
         gathered_tokens=0,
+        late_tokens=0,
     )
 
 
 # specs/sglang/modes/idle.yaml:1
 def pad_idle(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode idle after mlp_sync_rows."""
-    if not config.require_mlp_sync:
+    """Rows in mode idle after mlp_sync_rows, late_counts."""
+    if not (config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync)):
         return rows
-    requests, tokens, graph_requests, gathered_tokens = (
+    requests, tokens, graph_requests, gathered_tokens, late_tokens = (
         rows.requests,
         rows.tokens,
         rows.graph_requests,
         rows.gathered_tokens,
+        rows.late_tokens,
     )
     # mlp_sync_rows: specs/sglang/modes/idle.yaml:9, specs/sglang/transforms.yaml:11
-    tokens_per_request = 1
-    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-    gathered = ranks.gather(
-        padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-    )
-    total_0 = sum(each[0] for each in gathered)
-    largest_1 = max(each[0] for each in gathered)
-    largest_2 = max(each[1] for each in gathered)
-    largest_3 = max(each[2] for each in gathered)
-    alike = not config.elastic_world_expanded and (
-        config.sync_pads_alike
-        or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    if config.require_mlp_sync:
+        tokens_per_request = 1
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    )
-    requests, tokens, graph_requests, gathered_tokens = (
-        largest_2 if alike else padded // tokens_per_request,
-        largest_1 if alike else padded,
-        largest_3 if config.require_mlp_tp_gather else requests,
-        largest_1 * config.num_dp_ranks if alike else total_0,
-    )
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = not config.elastic_world_expanded and (
+            config.sync_pads_alike
+            or (
+                total_0 > config.custom_all_reduce_tokens
+                and 2 * total_0 >= largest_1 * config.num_dp_ranks
+            )
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    # late_counts: specs/sglang/modes/idle.yaml:10, specs/sglang/transforms.yaml:52
+    if config.gathers_late_counts and config.require_mlp_sync:
+        (late_tokens,) = ranks.sum_of(tokens, collective="late_counts")
     return rows._replace(
         requests=requests,
         tokens=tokens,
         graph_requests=graph_requests,
         gathered_tokens=gathered_tokens,
+        late_tokens=late_tokens,
     )
 
 
@@ -618,7 +699,7 @@ def fit_idle(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:97
+    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:104
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -627,7 +708,7 @@ def fit_idle(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:140
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -652,17 +733,19 @@ def live_idle_beside_extend() -> Rows:
         context_tokens=0,
         proxy_tokens=0,
         gathered_tokens=0,
+        late_tokens=0,
     )
 
 
 # specs/sglang/modes/idle_beside_extend.yaml:1
 def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode idle_beside_extend after mlp_sync_tokens, dummy_request."""
-    requests, tokens, graph_tokens, gathered_tokens = (
+    """Rows in mode idle_beside_extend after mlp_sync_tokens, dummy_request, late_counts."""
+    requests, tokens, graph_tokens, gathered_tokens, late_tokens = (
         rows.requests,
         rows.tokens,
         rows.graph_tokens,
         rows.gathered_tokens,
+        rows.late_tokens,
     )
     # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:9,
     # specs/sglang/transforms.yaml:29
@@ -681,10 +764,17 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_1 * config.num_dp_ranks if alike else total_2,
         )
     # dummy_request: specs/sglang/modes/idle_beside_extend.yaml:9,
-    # specs/sglang/transforms.yaml:58
+    # specs/sglang/transforms.yaml:65
     requests = max(requests, 1) if tokens > 0 else requests
+    # late_counts: specs/sglang/modes/idle_beside_extend.yaml:9, specs/sglang/transforms.yaml:52
+    if config.gathers_late_counts and config.require_mlp_sync:
+        (late_tokens,) = ranks.sum_of(tokens, collective="late_counts")
     return rows._replace(
-        requests=requests, tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens
+        requests=requests,
+        tokens=tokens,
+        graph_tokens=graph_tokens,
+        gathered_tokens=gathered_tokens,
+        late_tokens=late_tokens,
     )
 
 
@@ -694,7 +784,7 @@ def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:140
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -713,21 +803,27 @@ def live_idle_in_coordinated_extend() -> Rows:
         context_tokens=0,
         proxy_tokens=0,
         gathered_tokens=0,
+        late_tokens=0,
     )
 
 
 # specs/sglang/modes/idle_in_coordinated_extend.yaml:1
 def pad_idle_in_coordinated_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode idle_in_coordinated_extend after mlp_sync_counts."""
-    if not config.require_mlp_sync:
+    """Rows in mode idle_in_coordinated_extend after mlp_sync_counts, late_counts."""
+    if not (config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync)):
         return rows
-    tokens, gathered_tokens = rows.tokens, rows.gathered_tokens
+    tokens, gathered_tokens, late_tokens = rows.tokens, rows.gathered_tokens, rows.late_tokens
     # mlp_sync_counts: specs/sglang/modes/idle_in_coordinated_extend.yaml:8,
     # specs/sglang/transforms.yaml:44
-    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-    (total_0,) = ranks.sum_of(padded, collective="mlp_sync_counts")
-    tokens, gathered_tokens = padded, total_0
-    return rows._replace(tokens=tokens, gathered_tokens=gathered_tokens)
+    if config.require_mlp_sync:
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        (total_0,) = ranks.sum_of(padded, collective="mlp_sync_counts")
+        tokens, gathered_tokens = padded, total_0
+    # late_counts: specs/sglang/modes/idle_in_coordinated_extend.yaml:8,
+    # specs/sglang/transforms.yaml:52
+    if config.gathers_late_counts and config.require_mlp_sync:
+        (late_tokens,) = ranks.sum_of(tokens, collective="late_counts")
+    return rows._replace(tokens=tokens, gathered_tokens=gathered_tokens, late_tokens=late_tokens)
 
 
 # specs/sglang/modes/idle_in_coordinated_extend.yaml:1
@@ -736,7 +832,7 @@ def fit_idle_in_coordinated_extend(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:140
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -755,17 +851,25 @@ def live_mixed(config: Config, running: int, prefills: int, prefill_tokens: int)
         context_tokens=0,
         proxy_tokens=cdiv(running + prefill_tokens, config.proxy_ranks),
         gathered_tokens=running + prefill_tokens,
+        late_tokens=running + prefill_tokens,
     )
 
 
 # specs/sglang/modes/mixed.yaml:1
 def pad_mixed(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode mixed after mlp_sync_tokens, even_shares."""
+    """Rows in mode mixed after mlp_sync_tokens, late_counts, even_shares."""
     if not (
-        config.require_mlp_sync or (config.attention_takes_shares and not config.require_mlp_sync)
+        config.require_mlp_sync
+        or (config.gathers_late_counts and config.require_mlp_sync)
+        or (config.attention_takes_shares and not config.require_mlp_sync)
     ):
         return rows
-    tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
+    tokens, graph_tokens, gathered_tokens, late_tokens = (
+        rows.tokens,
+        rows.graph_tokens,
+        rows.gathered_tokens,
+        rows.late_tokens,
+    )
     # mlp_sync_tokens: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:29
     if config.require_mlp_sync:
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
@@ -781,10 +885,18 @@ def pad_mixed(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_1,
             largest_1 * config.num_dp_ranks if alike else total_2,
         )
-    # even_shares: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:52
+    # late_counts: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:52
+    if config.gathers_late_counts and config.require_mlp_sync:
+        (late_tokens,) = ranks.sum_of(tokens, collective="late_counts")
+    # even_shares: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:59
     if config.attention_takes_shares and not config.require_mlp_sync:
         tokens = align_up(tokens, config.tp_size)
-    return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
+    return rows._replace(
+        tokens=tokens,
+        graph_tokens=graph_tokens,
+        gathered_tokens=gathered_tokens,
+        late_tokens=late_tokens,
+    )
 
 
 # specs/sglang/modes/mixed.yaml:1
@@ -798,14 +910,14 @@ def fit_mixed(config: Config, rows: Rows) -> Rows:
         rows.context_tokens,
         rows.proxy_tokens,
     )
-    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:116
+    # split_context: specs/sglang/runners/eager.yaml:32, specs/sglang/transforms.yaml:123
     if config.attn_cp_size > 1:
         dealt = cdiv(tokens, config.attn_cp_size)
         cut = (tokens + requests * (config.attn_cp_size - 1)) // config.attn_cp_size
         context_tokens = align_up(
             dealt if config.cp_strategy == CpStrategy.INTERLEAVE else cut, config.cp_align
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:140
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(context_tokens=context_tokens, proxy_tokens=proxy_tokens)
@@ -825,17 +937,25 @@ def live_split_prefill(config: Config, requests: int, tokens: int) -> Rows:
         context_tokens=0,
         proxy_tokens=cdiv(tokens, config.proxy_ranks),
         gathered_tokens=tokens,
+        late_tokens=tokens,
     )
 
 
 # specs/sglang/modes/split_prefill.yaml:1
 def pad_split_prefill(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode split_prefill after mlp_sync_tokens, even_shares."""
+    """Rows in mode split_prefill after mlp_sync_tokens, late_counts, even_shares."""
     if not (
-        config.require_mlp_sync or (config.attention_takes_shares and not config.require_mlp_sync)
+        config.require_mlp_sync
+        or (config.gathers_late_counts and config.require_mlp_sync)
+        or (config.attention_takes_shares and not config.require_mlp_sync)
     ):
         return rows
-    tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
+    tokens, graph_tokens, gathered_tokens, late_tokens = (
+        rows.tokens,
+        rows.graph_tokens,
+        rows.gathered_tokens,
+        rows.late_tokens,
+    )
     # mlp_sync_tokens: specs/sglang/modes/split_prefill.yaml:14, specs/sglang/transforms.yaml:29
     if config.require_mlp_sync:
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
@@ -851,10 +971,18 @@ def pad_split_prefill(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_1,
             largest_1 * config.num_dp_ranks if alike else total_2,
         )
-    # even_shares: specs/sglang/modes/split_prefill.yaml:14, specs/sglang/transforms.yaml:52
+    # late_counts: specs/sglang/modes/split_prefill.yaml:14, specs/sglang/transforms.yaml:52
+    if config.gathers_late_counts and config.require_mlp_sync:
+        (late_tokens,) = ranks.sum_of(tokens, collective="late_counts")
+    # even_shares: specs/sglang/modes/split_prefill.yaml:14, specs/sglang/transforms.yaml:59
     if config.attention_takes_shares and not config.require_mlp_sync:
         tokens = align_up(tokens, config.tp_size)
-    return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
+    return rows._replace(
+        tokens=tokens,
+        graph_tokens=graph_tokens,
+        gathered_tokens=gathered_tokens,
+        late_tokens=late_tokens,
+    )
 
 
 # specs/sglang/modes/split_prefill.yaml:1
@@ -863,7 +991,7 @@ def fit_split_prefill(config: Config, rows: Rows) -> Rows:
     if config.pp_size <= 1:
         return rows
     tokens, proxy_tokens = rows.tokens, rows.proxy_tokens
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:140
     proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(proxy_tokens=proxy_tokens)
 
@@ -884,48 +1012,55 @@ def live_target_verify(config: Config, requests: int) -> Rows:
             requests * present(config.speculative_num_draft_tokens), config.proxy_ranks
         ),
         gathered_tokens=requests * present(config.speculative_num_draft_tokens),
+        late_tokens=requests * present(config.speculative_num_draft_tokens),
     )
 
 
 # specs/sglang/modes/target_verify.yaml:1
 def pad_target_verify(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode target_verify after mlp_sync_rows."""
-    if not config.require_mlp_sync:
+    """Rows in mode target_verify after mlp_sync_rows, late_counts."""
+    if not (config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync)):
         return rows
-    requests, tokens, graph_requests, gathered_tokens = (
+    requests, tokens, graph_requests, gathered_tokens, late_tokens = (
         rows.requests,
         rows.tokens,
         rows.graph_requests,
         rows.gathered_tokens,
+        rows.late_tokens,
     )
     # mlp_sync_rows: specs/sglang/modes/target_verify.yaml:12, specs/sglang/transforms.yaml:11
-    tokens_per_request = present(config.speculative_num_draft_tokens)
-    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-    gathered = ranks.gather(
-        padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
-    )
-    total_0 = sum(each[0] for each in gathered)
-    largest_1 = max(each[0] for each in gathered)
-    largest_2 = max(each[1] for each in gathered)
-    largest_3 = max(each[2] for each in gathered)
-    alike = not config.elastic_world_expanded and (
-        config.sync_pads_alike
-        or (
-            total_0 > config.custom_all_reduce_tokens
-            and 2 * total_0 >= largest_1 * config.num_dp_ranks
+    if config.require_mlp_sync:
+        tokens_per_request = present(config.speculative_num_draft_tokens)
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(
+            padded, padded // tokens_per_request, requests, collective="mlp_sync_rows"
         )
-    )
-    requests, tokens, graph_requests, gathered_tokens = (
-        largest_2 if alike else padded // tokens_per_request,
-        largest_1 if alike else padded,
-        largest_3 if config.require_mlp_tp_gather else requests,
-        largest_1 * config.num_dp_ranks if alike else total_0,
-    )
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[0] for each in gathered)
+        largest_2 = max(each[1] for each in gathered)
+        largest_3 = max(each[2] for each in gathered)
+        alike = not config.elastic_world_expanded and (
+            config.sync_pads_alike
+            or (
+                total_0 > config.custom_all_reduce_tokens
+                and 2 * total_0 >= largest_1 * config.num_dp_ranks
+            )
+        )
+        requests, tokens, graph_requests, gathered_tokens = (
+            largest_2 if alike else padded // tokens_per_request,
+            largest_1 if alike else padded,
+            largest_3 if config.require_mlp_tp_gather else requests,
+            largest_1 * config.num_dp_ranks if alike else total_0,
+        )
+    # late_counts: specs/sglang/modes/target_verify.yaml:13, specs/sglang/transforms.yaml:52
+    if config.gathers_late_counts and config.require_mlp_sync:
+        (late_tokens,) = ranks.sum_of(tokens, collective="late_counts")
     return rows._replace(
         requests=requests,
         tokens=tokens,
         graph_requests=graph_requests,
         gathered_tokens=gathered_tokens,
+        late_tokens=late_tokens,
     )
 
 
@@ -942,7 +1077,7 @@ def fit_target_verify(config: Config, rows: Rows) -> Rows:
         rows.second_tokens,
         rows.proxy_tokens,
     )
-    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:97
+    # split_rows: specs/sglang/runners/eager.yaml:30, specs/sglang/transforms.yaml:104
     if config.enable_two_batch_overlap:
         tokens_per_request = config.target_width
         split = requests // 2 * tokens_per_request
@@ -951,7 +1086,7 @@ def fit_target_verify(config: Config, rows: Rows) -> Rows:
             align_up(split, config.attn_tp_size),
             align_up(tokens - split, config.attn_tp_size),
         )
-    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/eager.yaml:33, specs/sglang/transforms.yaml:140
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -1000,19 +1135,58 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
 def exchanging_modes(config: Config) -> tuple[Mode, ...]:
     """The modes whose padding other ranks take part in."""
     modes = (
-        (Mode.COORDINATED_EXTEND, config.require_mlp_sync),
-        (Mode.DECODE, config.require_mlp_sync),
-        (Mode.DECODE_BESIDE_EXTEND, config.require_mlp_sync),
-        (Mode.DECODE_IN_COORDINATED_EXTEND, config.require_mlp_sync),
-        (Mode.DLLM_EXTEND, config.require_mlp_sync),
-        (Mode.EXTEND, config.require_mlp_sync),
-        (Mode.EXTEND_IN_TWO, config.require_mlp_sync),
-        (Mode.IDLE, config.require_mlp_sync),
-        (Mode.IDLE_BESIDE_EXTEND, config.require_mlp_sync),
-        (Mode.IDLE_IN_COORDINATED_EXTEND, config.require_mlp_sync),
-        (Mode.MIXED, config.require_mlp_sync),
-        (Mode.SPLIT_PREFILL, config.require_mlp_sync),
-        (Mode.TARGET_VERIFY, config.require_mlp_sync),
+        (
+            Mode.COORDINATED_EXTEND,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        ),
+        (
+            Mode.DECODE,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        ),
+        (
+            Mode.DECODE_BESIDE_EXTEND,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        ),
+        (
+            Mode.DECODE_IN_COORDINATED_EXTEND,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        ),
+        (
+            Mode.DLLM_EXTEND,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        ),
+        (
+            Mode.EXTEND,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        ),
+        (
+            Mode.EXTEND_IN_TWO,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        ),
+        (
+            Mode.IDLE,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        ),
+        (
+            Mode.IDLE_BESIDE_EXTEND,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        ),
+        (
+            Mode.IDLE_IN_COORDINATED_EXTEND,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        ),
+        (
+            Mode.MIXED,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        ),
+        (
+            Mode.SPLIT_PREFILL,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        ),
+        (
+            Mode.TARGET_VERIFY,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        ),
     )
     return tuple(mode for mode, is_exchanging in modes if is_exchanging)
 
@@ -1077,7 +1251,7 @@ class EagerTargetRunner:
         `ranks`: the ranks of group dp.
         """
         config.validate()
-        if config.require_mlp_sync:
+        if config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync):
             require_ranks(
                 "ranks", ranks, "dp", config.num_dp_ranks, place="specs/sglang/engine.yaml:3"
             )
@@ -1757,7 +1931,7 @@ class EagerTargetRunner:
         self, live: LiveBatch, pad: bool | Offer, sources: bool
     ) -> Extents:
         config = self.config
-        # specs/sglang/engine.yaml:124
+        # specs/sglang/engine.yaml:126
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -1765,7 +1939,7 @@ class EagerTargetRunner:
                 "adaptive_verify",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:124",
+                place="specs/sglang/engine.yaml:126",
             )
         )
         if config.adaptive:
@@ -1774,7 +1948,7 @@ class EagerTargetRunner:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:124",
+                place="specs/sglang/engine.yaml:126",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_verify.yaml:7
@@ -3191,7 +3365,7 @@ class EagerTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:321
+                # specs/sglang/slots.yaml:336
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -3766,7 +3940,7 @@ class EagerTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:321
+                # specs/sglang/slots.yaml:336
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -4307,7 +4481,7 @@ class EagerTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:321
+                # specs/sglang/slots.yaml:336
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -4861,7 +5035,7 @@ class EagerTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:321
+                # specs/sglang/slots.yaml:336
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,

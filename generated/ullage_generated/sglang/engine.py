@@ -37,37 +37,37 @@ HiddenT = TypeVar("HiddenT")
 class DecodeGraphTargetFacts(Protocol):
     """What the runner decode_graph of worker target asks before it takes a batch."""
 
-    # specs/sglang/runners/decode_graph.yaml:85
+    # specs/sglang/runners/decode_graph.yaml:87
     def replaced_embeds(self, batch: LiveBatch, /) -> bool:
         """Whether some inputs of this batch are embeddings and not token ids."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:86
+    # specs/sglang/runners/decode_graph.yaml:88
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a graph."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:87
+    # specs/sglang/runners/decode_graph.yaml:89
     def lacks_encoder(self, batch: LiveBatch, /) -> bool:
         """Whether some request of this batch has nothing that an encoder has read."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:88
+    # specs/sglang/runners/decode_graph.yaml:90
     def unsplit(self, batch: LiveBatch, /) -> bool:
         """Whether nobody has said where this batch is split in two."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:89
+    # specs/sglang/runners/decode_graph.yaml:91
     def uncaptured_variant(self, batch: LiveBatch, /) -> bool:
         """Whether no graph was captured with adapters, or without, as this batch is."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:90
+    # specs/sglang/runners/decode_graph.yaml:92
     def uncaptured_attention(self, batch: LiveBatch, /) -> bool:
         """Whether no graph was captured with the variant of attention that this batch needs."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:91
+    # specs/sglang/runners/decode_graph.yaml:93
     def wants_hidden_states(self, batch: LiveBatch, /) -> bool:
         """Whether more hidden states are wanted of this batch than graphs were captured for."""
         ...
@@ -80,17 +80,17 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/decode_graph.yaml:94
+    # specs/sglang/runners/decode_graph.yaml:96
     def timer(self, batch: DecodeGraphTargetBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:101
+    # specs/sglang/runners/decode_graph.yaml:103
     def plan_replay(self, batch: DecodeGraphTargetBatch, /) -> None:
         """Plan replay; reads for attention_planner, table_lookup, mask_reader."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:107
+    # specs/sglang/runners/decode_graph.yaml:109
     def replay(self, batch: DecodeGraphTargetBatch, /) -> OutputT_co:
         """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, axes_rotary, kv_writer, expert_routing, child_expert_routing, cross_attention,
@@ -98,7 +98,7 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
         """
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:102
+    # specs/sglang/runners/decode_graph.yaml:104
     def capture(self, batch: DecodeGraphTargetBatch, /) -> None:
         """Capture; reads for embedding, rotary, axes_rotary, kv_writer, expert_routing,
         child_expert_routing, cross_attention, state_tracker, ngram_lookup, gather, canary,
@@ -183,7 +183,7 @@ class DraftExtendGraphDraftEngine(Protocol[OutputT_co]):
 
     # specs/sglang/runners/draft_extend_graph.yaml:57
     def plan_draft_extend(self, batch: DraftExtendGraphDraftBatch, /) -> None:
-        """Plan draft extend; reads for attention_planner, table_lookup, catch_up_planner,
+        """Plan draft extend; reads for catch_up_attention, table_lookup, catch_up_planner,
         acceptance.
         """
         ...
@@ -611,59 +611,59 @@ class NgramWorkerTargetEngine(Protocol):
 class PrefillGraphTargetFacts(Protocol):
     """What the runner prefill_graph of worker target asks before it takes a batch."""
 
-    # specs/sglang/runners/prefill_graph.yaml:67
+    # specs/sglang/runners/prefill_graph.yaml:69
     def replaced_embeds(self, batch: LiveBatch, /) -> bool:
         """Whether some inputs of this batch are embeddings and not token ids."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:68
+    # specs/sglang/runners/prefill_graph.yaml:70
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a prefill graph."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:69
+    # specs/sglang/runners/prefill_graph.yaml:71
     def lacks_rank(self, batch: LiveBatch, /) -> bool:
         """Whether a rank of this round has left."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:70
+    # specs/sglang/runners/prefill_graph.yaml:72
     def context_parallel(self, batch: LiveBatch, /) -> bool:
         """Whether this batch is split over context-parallel ranks."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:71
+    # specs/sglang/runners/prefill_graph.yaml:73
     def uneven_shares(self, batch: LiveBatch, /) -> bool:
         """Whether a share of this batch is larger than those that graphs were captured with."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:72
+    # specs/sglang/runners/prefill_graph.yaml:74
     def uncaptured_variant(self, batch: LiveBatch, /) -> bool:
         """Whether no graph was captured with adapters as this batch has them."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:73
+    # specs/sglang/runners/prefill_graph.yaml:75
     def prefers_eager(self, batch: LiveBatch, /) -> bool:
         """Whether decodes run in this batch, which its attention computes faster without a
         graph.
         """
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:74
+    # specs/sglang/runners/prefill_graph.yaml:76
     def wants_logprobs(self, batch: LiveBatch, /) -> bool:
         """Whether log-probabilities of prompts are wanted of this batch."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:75
+    # specs/sglang/runners/prefill_graph.yaml:77
     def wants_hidden_states(self, batch: LiveBatch, /) -> bool:
         """Whether more hidden states are wanted of this batch than graphs were captured for."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:76
+    # specs/sglang/runners/prefill_graph.yaml:78
     def uncapturable_prefix(self, batch: LiveBatch, /) -> bool:
         """Whether graphs do not attend to the prefixes of this batch."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:77
+    # specs/sglang/runners/prefill_graph.yaml:79
     def beyond_captured_lengths(self, batch: LiveBatch, /) -> bool:
         """Whether a sequence of this batch is longer than those that graphs were captured for."""
         ...
@@ -676,29 +676,29 @@ class PrefillGraphTargetEngine(Protocol[OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/prefill_graph.yaml:80
+    # specs/sglang/runners/prefill_graph.yaml:82
     def timer(self, batch: PrefillGraphTargetBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:87
+    # specs/sglang/runners/prefill_graph.yaml:89
     def plan_prefill(self, batch: PrefillGraphTargetBatch, /) -> None:
         """Plan prefill; reads for static_planner, static_host_planner."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:88
+    # specs/sglang/runners/prefill_graph.yaml:90
     def split_prefill(self, batch: PrefillGraphTargetBatch, /) -> None:
         """Split prefill."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:89
+    # specs/sglang/runners/prefill_graph.yaml:91
     def capture(self, batch: PrefillGraphTargetBatch, /) -> None:
         """Capture; reads for embedding, rotary, static_rotary, kv_writer, expert_routing,
         static_state_tracker, fusion, pipeline.
         """
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:94
+    # specs/sglang/runners/prefill_graph.yaml:96
     def replay(self, batch: PrefillGraphTargetBatch, /) -> OutputT_co:
         """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, static_rotary, kv_writer, expert_routing, static_state_tracker, fusion,
@@ -711,59 +711,59 @@ class PrefillGraphTargetEngine(Protocol[OutputT_co]):
 class PrefillGraphDraftFacts(Protocol):
     """What the runner prefill_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/prefill_graph.yaml:67
+    # specs/sglang/runners/prefill_graph.yaml:69
     def replaced_embeds(self, batch: LiveBatch, /) -> bool:
         """Whether some inputs of this batch are embeddings and not token ids."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:68
+    # specs/sglang/runners/prefill_graph.yaml:70
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a prefill graph."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:69
+    # specs/sglang/runners/prefill_graph.yaml:71
     def lacks_rank(self, batch: LiveBatch, /) -> bool:
         """Whether a rank of this round has left."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:70
+    # specs/sglang/runners/prefill_graph.yaml:72
     def context_parallel(self, batch: LiveBatch, /) -> bool:
         """Whether this batch is split over context-parallel ranks."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:71
+    # specs/sglang/runners/prefill_graph.yaml:73
     def uneven_shares(self, batch: LiveBatch, /) -> bool:
         """Whether a share of this batch is larger than those that graphs were captured with."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:72
+    # specs/sglang/runners/prefill_graph.yaml:74
     def uncaptured_variant(self, batch: LiveBatch, /) -> bool:
         """Whether no graph was captured with adapters as this batch has them."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:73
+    # specs/sglang/runners/prefill_graph.yaml:75
     def prefers_eager(self, batch: LiveBatch, /) -> bool:
         """Whether decodes run in this batch, which its attention computes faster without a
         graph.
         """
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:74
+    # specs/sglang/runners/prefill_graph.yaml:76
     def wants_logprobs(self, batch: LiveBatch, /) -> bool:
         """Whether log-probabilities of prompts are wanted of this batch."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:75
+    # specs/sglang/runners/prefill_graph.yaml:77
     def wants_hidden_states(self, batch: LiveBatch, /) -> bool:
         """Whether more hidden states are wanted of this batch than graphs were captured for."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:76
+    # specs/sglang/runners/prefill_graph.yaml:78
     def uncapturable_prefix(self, batch: LiveBatch, /) -> bool:
         """Whether graphs do not attend to the prefixes of this batch."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:77
+    # specs/sglang/runners/prefill_graph.yaml:79
     def beyond_captured_lengths(self, batch: LiveBatch, /) -> bool:
         """Whether a sequence of this batch is longer than those that graphs were captured for."""
         ...
@@ -776,29 +776,29 @@ class PrefillGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/prefill_graph.yaml:80
+    # specs/sglang/runners/prefill_graph.yaml:82
     def timer(self, batch: PrefillGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:87
+    # specs/sglang/runners/prefill_graph.yaml:89
     def plan_prefill(self, batch: PrefillGraphDraftBatch, /) -> None:
         """Plan prefill; reads for static_planner, static_host_planner."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:88
+    # specs/sglang/runners/prefill_graph.yaml:90
     def split_prefill(self, batch: PrefillGraphDraftBatch, /) -> None:
         """Split prefill."""
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:89
+    # specs/sglang/runners/prefill_graph.yaml:91
     def capture(self, batch: PrefillGraphDraftBatch, /) -> None:
         """Capture; reads for embedding, rotary, static_rotary, kv_writer, expert_routing,
         static_state_tracker, fusion, pipeline.
         """
         ...
 
-    # specs/sglang/runners/prefill_graph.yaml:94
+    # specs/sglang/runners/prefill_graph.yaml:96
     def replay(self, batch: PrefillGraphDraftBatch, /) -> OutputT_co:
         """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, static_rotary, kv_writer, expert_routing, static_state_tracker, fusion,

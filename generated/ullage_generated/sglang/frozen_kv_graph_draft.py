@@ -64,6 +64,7 @@ def live_capture_frozen(config: Config, requests: int) -> Rows:
         context_tokens=0,
         proxy_tokens=cdiv(requests, config.proxy_ranks),
         gathered_tokens=requests,
+        late_tokens=requests,
     )
 
 
@@ -78,7 +79,7 @@ def fit_capture_frozen(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_frozen as this runner has them, after frozen_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:23,
-    # specs/sglang/transforms.yaml:81
+    # specs/sglang/transforms.yaml:88
     requests, tokens = (
         next_in(graph_requests, present(config.captured_branches)),
         next_in(graph_requests, present(config.captured_branches)),
@@ -100,6 +101,7 @@ def live_frozen_kv_draft(config: Config, requests: int) -> Rows:
         context_tokens,
         proxy_tokens,
         gathered_tokens,
+        late_tokens,
     ) = (
         requests,
         requests,
@@ -111,14 +113,16 @@ def live_frozen_kv_draft(config: Config, requests: int) -> Rows:
         0,
         cdiv(requests, config.proxy_ranks),
         requests,
+        requests,
     )
     # expand_topk: specs/sglang/modes/frozen_kv_draft.yaml:12, specs/sglang/transforms.yaml:5
-    requests, tokens, graph_requests, graph_tokens, proxy_tokens, gathered_tokens = (
+    requests, tokens, graph_requests, graph_tokens, proxy_tokens, gathered_tokens, late_tokens = (
         requests * present(config.speculative_eagle_topk),
         tokens * present(config.speculative_eagle_topk),
         requests * present(config.speculative_eagle_topk),
         tokens * present(config.speculative_eagle_topk),
         cdiv(tokens * present(config.speculative_eagle_topk), config.proxy_ranks),
+        tokens * present(config.speculative_eagle_topk),
         tokens * present(config.speculative_eagle_topk),
     )
     return Rows(
@@ -132,6 +136,7 @@ def live_frozen_kv_draft(config: Config, requests: int) -> Rows:
         context_tokens,
         proxy_tokens,
         gathered_tokens,
+        late_tokens,
     )
 
 
@@ -182,7 +187,7 @@ def fit_frozen_kv_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode frozen_kv_draft as this runner has them, after frozen_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:23,
-    # specs/sglang/transforms.yaml:81
+    # specs/sglang/transforms.yaml:88
     requests, tokens = (
         next_in(graph_requests, present(config.captured_branches)),
         next_in(graph_requests, present(config.captured_branches)),
@@ -204,6 +209,7 @@ def live_idle_in_frozen_draft() -> Rows:
         context_tokens=0,
         proxy_tokens=0,
         gathered_tokens=0,
+        late_tokens=0,
     )
 
 
@@ -255,7 +261,7 @@ def fit_idle_in_frozen_draft(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_in_frozen_draft as this runner has them, after frozen_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # frozen_bucket: specs/sglang/runners/frozen_kv_graph.yaml:23,
-    # specs/sglang/transforms.yaml:81
+    # specs/sglang/transforms.yaml:88
     requests, tokens = (
         next_in(graph_requests, present(config.captured_branches)),
         next_in(graph_requests, present(config.captured_branches)),
@@ -833,7 +839,7 @@ class FrozenKvGraphDraftRunner:
                 place="specs/sglang/slots.yaml:24",
                 known=known,
             )
-        # specs/sglang/slots.yaml:155
+        # specs/sglang/slots.yaml:170
         if registry.frozen_hidden_states is not None and (
             live.hidden_states is not None
             or rows.requests // present(config.speculative_eagle_topk) > 0
@@ -848,9 +854,9 @@ class FrozenKvGraphDraftRunner:
                 ),
                 into=registry.frozen_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:155",
+                place="specs/sglang/slots.yaml:170",
             )
-        # specs/sglang/slots.yaml:159
+        # specs/sglang/slots.yaml:174
         if registry.frozen_bonus_tokens is not None and (
             live.bonus_tokens is not None
             or rows.requests // present(config.speculative_eagle_topk) > 0
@@ -862,7 +868,7 @@ class FrozenKvGraphDraftRunner:
                 shape=(rows.requests // present(config.speculative_eagle_topk),),
                 into=registry.frozen_bonus_tokens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:159",
+                place="specs/sglang/slots.yaml:174",
                 accepts=(torch.int32,),
             )
         if self.debug.values:
@@ -939,7 +945,7 @@ class FrozenKvGraphDraftRunner:
                         present(config.draft_input_size),
                     ),
                 ),
-                # specs/sglang/slots.yaml:155
+                # specs/sglang/slots.yaml:170
                 Slot("frozen_hidden_states", registry.frozen_hidden_states, source="hidden_states"),
             ),
             SlotGroup(
@@ -947,7 +953,7 @@ class FrozenKvGraphDraftRunner:
                     (extents.rows.requests // present(config.speculative_eagle_topk),),
                     (extents.padded.requests // present(config.speculative_eagle_topk),),
                 ),
-                # specs/sglang/slots.yaml:159
+                # specs/sglang/slots.yaml:174
                 Slot(
                     "frozen_bonus_tokens",
                     registry.frozen_bonus_tokens,
@@ -966,9 +972,9 @@ class FrozenKvGraphDraftRunner:
                         present(config.speculative_eagle_topk),
                     ),
                 ),
-                # specs/sglang/slots.yaml:162
+                # specs/sglang/slots.yaml:177
                 Slot("frozen_topk_p", registry.frozen_topk_p),
-                # specs/sglang/slots.yaml:166
+                # specs/sglang/slots.yaml:181
                 Slot("frozen_topk_index", registry.frozen_topk_index),
             ),
             SlotGroup(
@@ -1072,7 +1078,7 @@ class FrozenKvGraphDraftRunner:
                 live.bonus_tokens,
                 0,
                 config.vocab_size - 1,
-                place="specs/sglang/slots.yaml:159",
+                place="specs/sglang/slots.yaml:174",
             )
 
     def _poison_capture_frozen(self, live: LiveBatch) -> None:
@@ -1119,7 +1125,7 @@ class FrozenKvGraphDraftRunner:
                 mode,
                 "frozen_bonus_tokens",
                 batch.frozen_bonus_tokens,
-                place="specs/sglang/slots.yaml:159",
+                place="specs/sglang/slots.yaml:174",
             )
 
     def _check_sources_idling(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -1190,7 +1196,7 @@ class FrozenKvGraphDraftRunner:
                 place="specs/sglang/slots.yaml:24",
                 known=known,
             )
-        # specs/sglang/slots.yaml:155
+        # specs/sglang/slots.yaml:170
         if registry.frozen_hidden_states is not None and (
             live.hidden_states is not None
             or rows.requests // present(config.speculative_eagle_topk) > 0
@@ -1205,9 +1211,9 @@ class FrozenKvGraphDraftRunner:
                 ),
                 into=registry.frozen_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:155",
+                place="specs/sglang/slots.yaml:170",
             )
-        # specs/sglang/slots.yaml:159
+        # specs/sglang/slots.yaml:174
         if registry.frozen_bonus_tokens is not None and (
             live.bonus_tokens is not None
             or rows.requests // present(config.speculative_eagle_topk) > 0
@@ -1219,7 +1225,7 @@ class FrozenKvGraphDraftRunner:
                 shape=(rows.requests // present(config.speculative_eagle_topk),),
                 into=registry.frozen_bonus_tokens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:159",
+                place="specs/sglang/slots.yaml:174",
                 accepts=(torch.int32,),
             )
         if self.debug.values:
@@ -1289,7 +1295,7 @@ class FrozenKvGraphDraftRunner:
                         present(config.draft_input_size),
                     ),
                 ),
-                # specs/sglang/slots.yaml:155
+                # specs/sglang/slots.yaml:170
                 Slot("frozen_hidden_states", registry.frozen_hidden_states, source="hidden_states"),
             ),
             SlotGroup(
@@ -1297,7 +1303,7 @@ class FrozenKvGraphDraftRunner:
                     (extents.rows.requests // present(config.speculative_eagle_topk),),
                     (extents.padded.requests // present(config.speculative_eagle_topk),),
                 ),
-                # specs/sglang/slots.yaml:159
+                # specs/sglang/slots.yaml:174
                 Slot(
                     "frozen_bonus_tokens",
                     registry.frozen_bonus_tokens,
@@ -1316,9 +1322,9 @@ class FrozenKvGraphDraftRunner:
                         present(config.speculative_eagle_topk),
                     ),
                 ),
-                # specs/sglang/slots.yaml:162
+                # specs/sglang/slots.yaml:177
                 Slot("frozen_topk_p", registry.frozen_topk_p),
-                # specs/sglang/slots.yaml:166
+                # specs/sglang/slots.yaml:181
                 Slot("frozen_topk_index", registry.frozen_topk_index),
             ),
             SlotGroup(
@@ -1422,7 +1428,7 @@ class FrozenKvGraphDraftRunner:
                 live.bonus_tokens,
                 0,
                 config.vocab_size - 1,
-                place="specs/sglang/slots.yaml:159",
+                place="specs/sglang/slots.yaml:174",
             )
 
     def _poison_idling(self, live: LiveBatch) -> None:
@@ -1469,7 +1475,7 @@ class FrozenKvGraphDraftRunner:
                 mode,
                 "frozen_bonus_tokens",
                 batch.frozen_bonus_tokens,
-                place="specs/sglang/slots.yaml:159",
+                place="specs/sglang/slots.yaml:174",
             )
 
     def _execute_capturing(

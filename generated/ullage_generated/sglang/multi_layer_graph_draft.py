@@ -64,6 +64,7 @@ def live_capture_multi_layer(config: Config, requests: int) -> Rows:
         context_tokens=0,
         proxy_tokens=cdiv(requests * present(config.draft_extend_width), config.proxy_ranks),
         gathered_tokens=requests * present(config.draft_extend_width),
+        late_tokens=requests * present(config.draft_extend_width),
     )
 
 
@@ -78,7 +79,7 @@ def fit_capture_multi_layer(config: Config, rows: Rows) -> Rows:
     """Rows in mode capture_multi_layer as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # draft_extend_bucket: specs/sglang/runners/multi_layer_graph.yaml:30,
-    # specs/sglang/transforms.yaml:75
+    # specs/sglang/transforms.yaml:82
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -101,6 +102,7 @@ def live_draft_extend(config: Config, requests: int) -> Rows:
         context_tokens=0,
         proxy_tokens=cdiv(requests * present(config.draft_extend_width), config.proxy_ranks),
         gathered_tokens=requests * present(config.draft_extend_width),
+        late_tokens=requests * present(config.draft_extend_width),
     )
 
 
@@ -151,7 +153,7 @@ def fit_draft_extend(config: Config, rows: Rows) -> Rows:
     """Rows in mode draft_extend as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # draft_extend_bucket: specs/sglang/runners/multi_layer_graph.yaml:30,
-    # specs/sglang/transforms.yaml:75
+    # specs/sglang/transforms.yaml:82
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -174,6 +176,7 @@ def live_idle_in_catch_up() -> Rows:
         context_tokens=0,
         proxy_tokens=0,
         gathered_tokens=0,
+        late_tokens=0,
     )
 
 
@@ -224,7 +227,7 @@ def fit_idle_in_catch_up(config: Config, rows: Rows) -> Rows:
     """Rows in mode idle_in_catch_up as this runner has them, after draft_extend_bucket."""
     requests, tokens, graph_requests = rows.requests, rows.tokens, rows.graph_requests
     # draft_extend_bucket: specs/sglang/runners/multi_layer_graph.yaml:30,
-    # specs/sglang/transforms.yaml:75
+    # specs/sglang/transforms.yaml:82
     requests, tokens = (
         next_in(graph_requests, present(config.captured_drafts)),
         next_in(graph_requests, present(config.captured_drafts))
@@ -811,7 +814,7 @@ class MultiLayerGraphDraftRunner:
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:129
+        # specs/sglang/slots.yaml:138
         if registry.target_hidden_states is not None and live.hidden_states is not None:
             check_source(
                 mode,
@@ -820,9 +823,9 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.tokens, present(config.draft_input_size)),
                 into=registry.target_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:129",
+                place="specs/sglang/slots.yaml:138",
             )
-        # specs/sglang/slots.yaml:132
+        # specs/sglang/slots.yaml:141
         if registry.verify_extend_seq_lens is not None and (
             live.extend_seq_lens is not None or rows.requests > 0
         ):
@@ -833,10 +836,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.verify_extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:132",
+                place="specs/sglang/slots.yaml:141",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:135
+        # specs/sglang/slots.yaml:150
         if registry.num_correct_drafts is not None and (
             live.num_correct_drafts is not None or rows.requests > 0
         ):
@@ -847,10 +850,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.num_correct_drafts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:135",
+                place="specs/sglang/slots.yaml:150",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:138
+        # specs/sglang/slots.yaml:153
         if registry.num_accept_tokens is not None and (
             live.num_accept_tokens is not None or rows.requests > 0
         ):
@@ -861,10 +864,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.num_accept_tokens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:138",
+                place="specs/sglang/slots.yaml:153",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:141
+        # specs/sglang/slots.yaml:156
         if registry.select_index is not None and (
             live.select_index is not None or rows.requests > 0
         ):
@@ -875,10 +878,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.select_index,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:141",
+                place="specs/sglang/slots.yaml:156",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:144
+        # specs/sglang/slots.yaml:159
         if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -887,9 +890,9 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.draft_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:144",
+                place="specs/sglang/slots.yaml:159",
             )
-        # specs/sglang/slots.yaml:170
+        # specs/sglang/slots.yaml:185
         if registry.layer_seq_lens is not None and (live.seq_lens is not None or rows.requests > 0):
             check_source(
                 mode,
@@ -898,10 +901,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.layer_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:170",
+                place="specs/sglang/slots.yaml:185",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:173
+        # specs/sglang/slots.yaml:188
         if registry.layer_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_source(
                 mode,
@@ -910,10 +913,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.layer_seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:173",
+                place="specs/sglang/slots.yaml:188",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:176
+        # specs/sglang/slots.yaml:191
         if registry.layer_extend_start_loc is not None and (
             live.extend_start_loc is not None or rows.requests > 0
         ):
@@ -924,10 +927,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.layer_extend_start_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:176",
+                place="specs/sglang/slots.yaml:191",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:183
+        # specs/sglang/slots.yaml:198
         if registry.layer_temperatures is not None and live.temperatures is not None:
             check_source(
                 mode,
@@ -936,9 +939,9 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests, 1),
                 into=registry.layer_temperatures,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:183",
+                place="specs/sglang/slots.yaml:198",
             )
-        # specs/sglang/slots.yaml:187
+        # specs/sglang/slots.yaml:202
         if registry.layer_sampling_seed is not None and live.sampling_seed is not None:
             check_source(
                 mode,
@@ -947,7 +950,7 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.layer_sampling_seed,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:187",
+                place="specs/sglang/slots.yaml:202",
             )
         if self.debug.values:
             self._check_values_capture_multi_layer(live, mode)
@@ -989,7 +992,7 @@ class MultiLayerGraphDraftRunner:
                 Slot(
                     "req_pool_indices", registry.req_pool_indices, source="req_pool_indices", fill=0
                 ),
-                # specs/sglang/slots.yaml:132
+                # specs/sglang/slots.yaml:141
                 Slot(
                     "verify_extend_seq_lens",
                     registry.verify_extend_seq_lens,
@@ -998,7 +1001,7 @@ class MultiLayerGraphDraftRunner:
                     if registry.verify_extend_seq_lens is None
                     else present(config.draft_extend_width),
                 ),
-                # specs/sglang/slots.yaml:135
+                # specs/sglang/slots.yaml:150
                 Slot(
                     "num_correct_drafts",
                     registry.num_correct_drafts,
@@ -1007,7 +1010,7 @@ class MultiLayerGraphDraftRunner:
                     if registry.num_correct_drafts is None
                     else present(config.draft_extend_width),
                 ),
-                # specs/sglang/slots.yaml:138
+                # specs/sglang/slots.yaml:153
                 Slot(
                     "num_accept_tokens",
                     registry.num_accept_tokens,
@@ -1018,9 +1021,9 @@ class MultiLayerGraphDraftRunner:
                     if present(config.enable_multi_layer_eagle)
                     else present(config.draft_extend_width),
                 ),
-                # specs/sglang/slots.yaml:141
+                # specs/sglang/slots.yaml:156
                 Slot("select_index", registry.select_index, source="select_index", fill=0),
-                # specs/sglang/slots.yaml:144
+                # specs/sglang/slots.yaml:159
                 Slot(
                     "draft_mamba_track_indices",
                     registry.draft_mamba_track_indices,
@@ -1028,14 +1031,14 @@ class MultiLayerGraphDraftRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:170
+                # specs/sglang/slots.yaml:185
                 Slot(
                     "layer_seq_lens",
                     registry.layer_seq_lens,
                     source="seq_lens",
                     fill=config.sequence_fill,
                 ),
-                # specs/sglang/slots.yaml:173
+                # specs/sglang/slots.yaml:188
                 Slot(
                     "layer_seq_lens_cpu",
                     registry.layer_seq_lens_cpu,
@@ -1043,14 +1046,14 @@ class MultiLayerGraphDraftRunner:
                     fill=config.sequence_fill,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:176
+                # specs/sglang/slots.yaml:191
                 Slot(
                     "layer_extend_start_loc",
                     registry.layer_extend_start_loc,
                     source="extend_start_loc",
                     fill=lambda _, extents: extents.rows.tokens,
                 ),
-                # specs/sglang/slots.yaml:187
+                # specs/sglang/slots.yaml:202
                 Slot(
                     "layer_sampling_seed",
                     registry.layer_sampling_seed,
@@ -1084,7 +1087,7 @@ class MultiLayerGraphDraftRunner:
                     (extents.rows.tokens, present(config.draft_input_size)),
                     (extents.padded.tokens, present(config.draft_input_size)),
                 ),
-                # specs/sglang/slots.yaml:129
+                # specs/sglang/slots.yaml:138
                 Slot(
                     "target_hidden_states",
                     registry.target_hidden_states,
@@ -1107,12 +1110,12 @@ class MultiLayerGraphDraftRunner:
                         present(config.draft_vocab_size),
                     ),
                 ),
-                # specs/sglang/slots.yaml:179
+                # specs/sglang/slots.yaml:194
                 Slot("layer_logits", registry.layer_logits),
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests, 1), (extents.padded.requests, 1)),
-                # specs/sglang/slots.yaml:183
+                # specs/sglang/slots.yaml:198
                 Slot(
                     "layer_temperatures",
                     registry.layer_temperatures,
@@ -1134,7 +1137,7 @@ class MultiLayerGraphDraftRunner:
                         present(config.draft_vocab_size),
                     ),
                 ),
-                # specs/sglang/slots.yaml:191
+                # specs/sglang/slots.yaml:206
                 Slot("layer_draft_probs", registry.layer_draft_probs),
             ),
             SlotGroup(
@@ -1236,7 +1239,7 @@ class MultiLayerGraphDraftRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:132",
+                place="specs/sglang/slots.yaml:141",
             )
         if registry.num_correct_drafts is not None and live.num_correct_drafts is not None:
             check_values(
@@ -1245,7 +1248,7 @@ class MultiLayerGraphDraftRunner:
                 live.num_correct_drafts,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:135",
+                place="specs/sglang/slots.yaml:150",
             )
         if registry.num_accept_tokens is not None and live.num_accept_tokens is not None:
             check_values(
@@ -1254,7 +1257,7 @@ class MultiLayerGraphDraftRunner:
                 live.num_accept_tokens,
                 -1,
                 2147483647,
-                place="specs/sglang/slots.yaml:138",
+                place="specs/sglang/slots.yaml:153",
             )
         if registry.select_index is not None and live.select_index is not None:
             check_values(
@@ -1263,7 +1266,7 @@ class MultiLayerGraphDraftRunner:
                 live.select_index,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:141",
+                place="specs/sglang/slots.yaml:156",
             )
         if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -1272,7 +1275,7 @@ class MultiLayerGraphDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:144",
+                place="specs/sglang/slots.yaml:159",
             )
         if registry.layer_seq_lens is not None and live.seq_lens is not None:
             check_values(
@@ -1281,7 +1284,7 @@ class MultiLayerGraphDraftRunner:
                 live.seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:170",
+                place="specs/sglang/slots.yaml:185",
             )
         if registry.layer_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_values(
@@ -1290,7 +1293,7 @@ class MultiLayerGraphDraftRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:173",
+                place="specs/sglang/slots.yaml:188",
             )
         if registry.layer_extend_start_loc is not None and live.extend_start_loc is not None:
             check_values(
@@ -1299,7 +1302,7 @@ class MultiLayerGraphDraftRunner:
                 live.extend_start_loc,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:176",
+                place="specs/sglang/slots.yaml:191",
             )
         if registry.layer_sampling_seed is not None and live.sampling_seed is not None:
             check_values(
@@ -1308,7 +1311,7 @@ class MultiLayerGraphDraftRunner:
                 live.sampling_seed,
                 0,
                 4611686018427387904,
-                place="specs/sglang/slots.yaml:187",
+                place="specs/sglang/slots.yaml:202",
             )
 
     def _poison_capture_multi_layer(self, live: LiveBatch) -> None:
@@ -1368,64 +1371,64 @@ class MultiLayerGraphDraftRunner:
                 mode,
                 "verify_extend_seq_lens",
                 batch.verify_extend_seq_lens,
-                place="specs/sglang/slots.yaml:132",
+                place="specs/sglang/slots.yaml:141",
             )
         if batch.num_correct_drafts is not None:
             require_unpoisoned(
                 mode,
                 "num_correct_drafts",
                 batch.num_correct_drafts,
-                place="specs/sglang/slots.yaml:135",
+                place="specs/sglang/slots.yaml:150",
             )
         if batch.num_accept_tokens is not None:
             require_unpoisoned(
                 mode,
                 "num_accept_tokens",
                 batch.num_accept_tokens,
-                place="specs/sglang/slots.yaml:138",
+                place="specs/sglang/slots.yaml:153",
             )
         if batch.select_index is not None:
             require_unpoisoned(
-                mode, "select_index", batch.select_index, place="specs/sglang/slots.yaml:141"
+                mode, "select_index", batch.select_index, place="specs/sglang/slots.yaml:156"
             )
         if batch.draft_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "draft_mamba_track_indices",
                 batch.draft_mamba_track_indices,
-                place="specs/sglang/slots.yaml:144",
+                place="specs/sglang/slots.yaml:159",
             )
         if batch.layer_seq_lens is not None:
             require_unpoisoned(
-                mode, "layer_seq_lens", batch.layer_seq_lens, place="specs/sglang/slots.yaml:170"
+                mode, "layer_seq_lens", batch.layer_seq_lens, place="specs/sglang/slots.yaml:185"
             )
         if batch.layer_seq_lens_cpu is not None:
             require_unpoisoned(
                 mode,
                 "layer_seq_lens_cpu",
                 batch.layer_seq_lens_cpu,
-                place="specs/sglang/slots.yaml:173",
+                place="specs/sglang/slots.yaml:188",
             )
         if batch.layer_extend_start_loc is not None:
             require_unpoisoned(
                 mode,
                 "layer_extend_start_loc",
                 batch.layer_extend_start_loc,
-                place="specs/sglang/slots.yaml:176",
+                place="specs/sglang/slots.yaml:191",
             )
         if batch.layer_temperatures is not None:
             require_unpoisoned(
                 mode,
                 "layer_temperatures",
                 batch.layer_temperatures,
-                place="specs/sglang/slots.yaml:183",
+                place="specs/sglang/slots.yaml:198",
             )
         if batch.layer_sampling_seed is not None:
             require_unpoisoned(
                 mode,
                 "layer_sampling_seed",
                 batch.layer_sampling_seed,
-                place="specs/sglang/slots.yaml:187",
+                place="specs/sglang/slots.yaml:202",
             )
 
     def _check_sources_idling(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -1497,7 +1500,7 @@ class MultiLayerGraphDraftRunner:
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:129
+        # specs/sglang/slots.yaml:138
         if registry.target_hidden_states is not None and live.hidden_states is not None:
             check_source(
                 mode,
@@ -1506,9 +1509,9 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.tokens, present(config.draft_input_size)),
                 into=registry.target_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:129",
+                place="specs/sglang/slots.yaml:138",
             )
-        # specs/sglang/slots.yaml:132
+        # specs/sglang/slots.yaml:141
         if registry.verify_extend_seq_lens is not None and (
             live.extend_seq_lens is not None or rows.requests > 0
         ):
@@ -1519,10 +1522,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.verify_extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:132",
+                place="specs/sglang/slots.yaml:141",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:135
+        # specs/sglang/slots.yaml:150
         if registry.num_correct_drafts is not None and (
             live.num_correct_drafts is not None or rows.requests > 0
         ):
@@ -1533,10 +1536,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.num_correct_drafts,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:135",
+                place="specs/sglang/slots.yaml:150",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:138
+        # specs/sglang/slots.yaml:153
         if registry.num_accept_tokens is not None and (
             live.num_accept_tokens is not None or rows.requests > 0
         ):
@@ -1547,10 +1550,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.num_accept_tokens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:138",
+                place="specs/sglang/slots.yaml:153",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:141
+        # specs/sglang/slots.yaml:156
         if registry.select_index is not None and (
             live.select_index is not None or rows.requests > 0
         ):
@@ -1561,10 +1564,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.select_index,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:141",
+                place="specs/sglang/slots.yaml:156",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:144
+        # specs/sglang/slots.yaml:159
         if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -1573,9 +1576,9 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.draft_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:144",
+                place="specs/sglang/slots.yaml:159",
             )
-        # specs/sglang/slots.yaml:170
+        # specs/sglang/slots.yaml:185
         if registry.layer_seq_lens is not None and (live.seq_lens is not None or rows.requests > 0):
             check_source(
                 mode,
@@ -1584,10 +1587,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.layer_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:170",
+                place="specs/sglang/slots.yaml:185",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:173
+        # specs/sglang/slots.yaml:188
         if registry.layer_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_source(
                 mode,
@@ -1596,10 +1599,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.layer_seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:173",
+                place="specs/sglang/slots.yaml:188",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:176
+        # specs/sglang/slots.yaml:191
         if registry.layer_extend_start_loc is not None and (
             live.extend_start_loc is not None or rows.requests > 0
         ):
@@ -1610,10 +1613,10 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.layer_extend_start_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:176",
+                place="specs/sglang/slots.yaml:191",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:183
+        # specs/sglang/slots.yaml:198
         if registry.layer_temperatures is not None and live.temperatures is not None:
             check_source(
                 mode,
@@ -1622,9 +1625,9 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests, 1),
                 into=registry.layer_temperatures,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:183",
+                place="specs/sglang/slots.yaml:198",
             )
-        # specs/sglang/slots.yaml:187
+        # specs/sglang/slots.yaml:202
         if registry.layer_sampling_seed is not None and live.sampling_seed is not None:
             check_source(
                 mode,
@@ -1633,7 +1636,7 @@ class MultiLayerGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.layer_sampling_seed,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:187",
+                place="specs/sglang/slots.yaml:202",
             )
         if self.debug.values:
             self._check_values_idling(live, mode)
@@ -1663,7 +1666,7 @@ class MultiLayerGraphDraftRunner:
                 Slot(
                     "req_pool_indices", registry.req_pool_indices, source="req_pool_indices", fill=0
                 ),
-                # specs/sglang/slots.yaml:132
+                # specs/sglang/slots.yaml:141
                 Slot(
                     "verify_extend_seq_lens",
                     registry.verify_extend_seq_lens,
@@ -1672,7 +1675,7 @@ class MultiLayerGraphDraftRunner:
                     if registry.verify_extend_seq_lens is None
                     else present(config.draft_extend_width),
                 ),
-                # specs/sglang/slots.yaml:135
+                # specs/sglang/slots.yaml:150
                 Slot(
                     "num_correct_drafts",
                     registry.num_correct_drafts,
@@ -1681,7 +1684,7 @@ class MultiLayerGraphDraftRunner:
                     if registry.num_correct_drafts is None
                     else present(config.draft_extend_width),
                 ),
-                # specs/sglang/slots.yaml:138
+                # specs/sglang/slots.yaml:153
                 Slot(
                     "num_accept_tokens",
                     registry.num_accept_tokens,
@@ -1692,37 +1695,37 @@ class MultiLayerGraphDraftRunner:
                     if present(config.enable_multi_layer_eagle)
                     else present(config.draft_extend_width),
                 ),
-                # specs/sglang/slots.yaml:141
+                # specs/sglang/slots.yaml:156
                 Slot("select_index", registry.select_index, source="select_index", fill=0),
-                # specs/sglang/slots.yaml:144
+                # specs/sglang/slots.yaml:159
                 Slot(
                     "draft_mamba_track_indices",
                     registry.draft_mamba_track_indices,
                     source="mamba_track_indices",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:170
+                # specs/sglang/slots.yaml:185
                 Slot(
                     "layer_seq_lens",
                     registry.layer_seq_lens,
                     source="seq_lens",
                     fill=config.sequence_fill,
                 ),
-                # specs/sglang/slots.yaml:173
+                # specs/sglang/slots.yaml:188
                 Slot(
                     "layer_seq_lens_cpu",
                     registry.layer_seq_lens_cpu,
                     source="seq_lens_cpu",
                     fill=config.sequence_fill,
                 ),
-                # specs/sglang/slots.yaml:176
+                # specs/sglang/slots.yaml:191
                 Slot(
                     "layer_extend_start_loc",
                     registry.layer_extend_start_loc,
                     source="extend_start_loc",
                     fill=lambda _, extents: extents.rows.tokens,
                 ),
-                # specs/sglang/slots.yaml:187
+                # specs/sglang/slots.yaml:202
                 Slot(
                     "layer_sampling_seed",
                     registry.layer_sampling_seed,
@@ -1755,7 +1758,7 @@ class MultiLayerGraphDraftRunner:
                     (extents.rows.tokens, present(config.draft_input_size)),
                     (extents.padded.tokens, present(config.draft_input_size)),
                 ),
-                # specs/sglang/slots.yaml:129
+                # specs/sglang/slots.yaml:138
                 Slot("target_hidden_states", registry.target_hidden_states, source="hidden_states"),
             ),
             SlotGroup(
@@ -1773,12 +1776,12 @@ class MultiLayerGraphDraftRunner:
                         present(config.draft_vocab_size),
                     ),
                 ),
-                # specs/sglang/slots.yaml:179
+                # specs/sglang/slots.yaml:194
                 Slot("layer_logits", registry.layer_logits),
             ),
             SlotGroup(
                 lambda extents: ((extents.rows.requests, 1), (extents.padded.requests, 1)),
-                # specs/sglang/slots.yaml:183
+                # specs/sglang/slots.yaml:198
                 Slot(
                     "layer_temperatures", registry.layer_temperatures, source="temperatures", fill=1
                 ),
@@ -1796,7 +1799,7 @@ class MultiLayerGraphDraftRunner:
                         present(config.draft_vocab_size),
                     ),
                 ),
-                # specs/sglang/slots.yaml:191
+                # specs/sglang/slots.yaml:206
                 Slot("layer_draft_probs", registry.layer_draft_probs),
             ),
             SlotGroup(
@@ -1898,7 +1901,7 @@ class MultiLayerGraphDraftRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:132",
+                place="specs/sglang/slots.yaml:141",
             )
         if registry.num_correct_drafts is not None and live.num_correct_drafts is not None:
             check_values(
@@ -1907,7 +1910,7 @@ class MultiLayerGraphDraftRunner:
                 live.num_correct_drafts,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:135",
+                place="specs/sglang/slots.yaml:150",
             )
         if registry.num_accept_tokens is not None and live.num_accept_tokens is not None:
             check_values(
@@ -1916,7 +1919,7 @@ class MultiLayerGraphDraftRunner:
                 live.num_accept_tokens,
                 -1,
                 2147483647,
-                place="specs/sglang/slots.yaml:138",
+                place="specs/sglang/slots.yaml:153",
             )
         if registry.select_index is not None and live.select_index is not None:
             check_values(
@@ -1925,7 +1928,7 @@ class MultiLayerGraphDraftRunner:
                 live.select_index,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:141",
+                place="specs/sglang/slots.yaml:156",
             )
         if registry.draft_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -1934,7 +1937,7 @@ class MultiLayerGraphDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:144",
+                place="specs/sglang/slots.yaml:159",
             )
         if registry.layer_seq_lens is not None and live.seq_lens is not None:
             check_values(
@@ -1943,7 +1946,7 @@ class MultiLayerGraphDraftRunner:
                 live.seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:170",
+                place="specs/sglang/slots.yaml:185",
             )
         if registry.layer_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_values(
@@ -1952,7 +1955,7 @@ class MultiLayerGraphDraftRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:173",
+                place="specs/sglang/slots.yaml:188",
             )
         if registry.layer_extend_start_loc is not None and live.extend_start_loc is not None:
             check_values(
@@ -1961,7 +1964,7 @@ class MultiLayerGraphDraftRunner:
                 live.extend_start_loc,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:176",
+                place="specs/sglang/slots.yaml:191",
             )
         if registry.layer_sampling_seed is not None and live.sampling_seed is not None:
             check_values(
@@ -1970,7 +1973,7 @@ class MultiLayerGraphDraftRunner:
                 live.sampling_seed,
                 0,
                 4611686018427387904,
-                place="specs/sglang/slots.yaml:187",
+                place="specs/sglang/slots.yaml:202",
             )
 
     def _poison_idling(self, live: LiveBatch) -> None:
@@ -2028,64 +2031,64 @@ class MultiLayerGraphDraftRunner:
                 mode,
                 "verify_extend_seq_lens",
                 batch.verify_extend_seq_lens,
-                place="specs/sglang/slots.yaml:132",
+                place="specs/sglang/slots.yaml:141",
             )
         if batch.num_correct_drafts is not None:
             require_unpoisoned(
                 mode,
                 "num_correct_drafts",
                 batch.num_correct_drafts,
-                place="specs/sglang/slots.yaml:135",
+                place="specs/sglang/slots.yaml:150",
             )
         if batch.num_accept_tokens is not None:
             require_unpoisoned(
                 mode,
                 "num_accept_tokens",
                 batch.num_accept_tokens,
-                place="specs/sglang/slots.yaml:138",
+                place="specs/sglang/slots.yaml:153",
             )
         if batch.select_index is not None:
             require_unpoisoned(
-                mode, "select_index", batch.select_index, place="specs/sglang/slots.yaml:141"
+                mode, "select_index", batch.select_index, place="specs/sglang/slots.yaml:156"
             )
         if batch.draft_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "draft_mamba_track_indices",
                 batch.draft_mamba_track_indices,
-                place="specs/sglang/slots.yaml:144",
+                place="specs/sglang/slots.yaml:159",
             )
         if batch.layer_seq_lens is not None:
             require_unpoisoned(
-                mode, "layer_seq_lens", batch.layer_seq_lens, place="specs/sglang/slots.yaml:170"
+                mode, "layer_seq_lens", batch.layer_seq_lens, place="specs/sglang/slots.yaml:185"
             )
         if batch.layer_seq_lens_cpu is not None:
             require_unpoisoned(
                 mode,
                 "layer_seq_lens_cpu",
                 batch.layer_seq_lens_cpu,
-                place="specs/sglang/slots.yaml:173",
+                place="specs/sglang/slots.yaml:188",
             )
         if batch.layer_extend_start_loc is not None:
             require_unpoisoned(
                 mode,
                 "layer_extend_start_loc",
                 batch.layer_extend_start_loc,
-                place="specs/sglang/slots.yaml:176",
+                place="specs/sglang/slots.yaml:191",
             )
         if batch.layer_temperatures is not None:
             require_unpoisoned(
                 mode,
                 "layer_temperatures",
                 batch.layer_temperatures,
-                place="specs/sglang/slots.yaml:183",
+                place="specs/sglang/slots.yaml:198",
             )
         if batch.layer_sampling_seed is not None:
             require_unpoisoned(
                 mode,
                 "layer_sampling_seed",
                 batch.layer_sampling_seed,
-                place="specs/sglang/slots.yaml:187",
+                place="specs/sglang/slots.yaml:202",
             )
 
     def _execute_capturing(

@@ -56,6 +56,7 @@ def live_ngram_draft(config: Config, requests: int) -> Rows:
             requests * present(config.speculative_num_draft_tokens), config.proxy_ranks
         ),
         gathered_tokens=requests * present(config.speculative_num_draft_tokens),
+        late_tokens=requests * present(config.speculative_num_draft_tokens),
     )
 
 
@@ -296,7 +297,7 @@ class NgramWorkerTargetRunner:
         config = self.config
         mode = live.mode.value
         registry = self.registry
-        # specs/sglang/slots.yaml:239
+        # specs/sglang/slots.yaml:254
         if registry.ngram_draft_tokens is not None and (
             live.draft_tokens is not None or rows.tokens > 0
         ):
@@ -307,11 +308,11 @@ class NgramWorkerTargetRunner:
                 shape=(rows.tokens,),
                 into=registry.ngram_draft_tokens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:239",
+                place="specs/sglang/slots.yaml:254",
                 accepts=(torch.int32,),
                 known=known,
             )
-        # specs/sglang/slots.yaml:242
+        # specs/sglang/slots.yaml:257
         if registry.tree_mask is not None and (
             live.tree_mask is not None
             or rows.tokens * present(config.speculative_num_draft_tokens) > 0
@@ -323,7 +324,7 @@ class NgramWorkerTargetRunner:
                 shape=(rows.tokens * present(config.speculative_num_draft_tokens),),
                 into=registry.tree_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:242",
+                place="specs/sglang/slots.yaml:257",
                 known=known,
             )
         if self.debug.values:
@@ -336,9 +337,9 @@ class NgramWorkerTargetRunner:
         return SlotTable(
             SlotGroup(
                 lambda extents: ((extents.rows.tokens,), (extents.padded.tokens,)),
-                # specs/sglang/slots.yaml:239
+                # specs/sglang/slots.yaml:254
                 Slot("ngram_draft_tokens", registry.ngram_draft_tokens, source="draft_tokens"),
-                # specs/sglang/slots.yaml:245
+                # specs/sglang/slots.yaml:260
                 Slot("ngram_positions", registry.ngram_positions),
             ),
             SlotGroup(
@@ -346,7 +347,7 @@ class NgramWorkerTargetRunner:
                     (extents.rows.tokens * present(config.speculative_num_draft_tokens),),
                     (extents.padded.tokens * present(config.speculative_num_draft_tokens),),
                 ),
-                # specs/sglang/slots.yaml:242
+                # specs/sglang/slots.yaml:257
                 Slot("tree_mask", registry.tree_mask, source="tree_mask"),
             ),
             SlotGroup(
@@ -354,11 +355,11 @@ class NgramWorkerTargetRunner:
                     (extents.rows.requests, present(config.speculative_num_draft_tokens)),
                     (extents.padded.requests, present(config.speculative_num_draft_tokens)),
                 ),
-                # specs/sglang/slots.yaml:248
+                # specs/sglang/slots.yaml:263
                 Slot("retrieve_indexes", registry.retrieve_indexes),
-                # specs/sglang/slots.yaml:251
+                # specs/sglang/slots.yaml:266
                 Slot("retrieve_next_token", registry.retrieve_next_token),
-                # specs/sglang/slots.yaml:254
+                # specs/sglang/slots.yaml:269
                 Slot("retrieve_next_sibling", registry.retrieve_next_sibling),
             ),
         )
@@ -374,7 +375,7 @@ class NgramWorkerTargetRunner:
                 live.draft_tokens,
                 0,
                 config.vocab_size - 1,
-                place="specs/sglang/slots.yaml:239",
+                place="specs/sglang/slots.yaml:254",
             )
 
     def _poison_proposing(self, live: LiveBatch) -> None:

@@ -65,6 +65,7 @@ def live_capture_prefill(config: Config, tokens: int) -> Rows:
         context_tokens=0,
         proxy_tokens=cdiv(tokens, config.proxy_ranks),
         gathered_tokens=tokens,
+        late_tokens=tokens,
     )
 
 
@@ -87,8 +88,8 @@ def fit_capture_prefill(config: Config, rows: Rows) -> Rows:
         rows.proxy_tokens,
         rows.gathered_tokens,
     )
-    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
-    # specs/sglang/transforms.yaml:87
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:38,
+    # specs/sglang/transforms.yaml:94
     requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
@@ -96,12 +97,12 @@ def fit_capture_prefill(config: Config, rows: Rows) -> Rows:
         if config.shares_prefill_graphs
         else gathered_tokens,
     )
-    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
-    # specs/sglang/transforms.yaml:127
+    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:40,
+    # specs/sglang/transforms.yaml:134
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
-    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
-    # specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:41,
+    # specs/sglang/transforms.yaml:140
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -127,12 +128,13 @@ def live_extend(config: Config, requests: int, tokens: int) -> Rows:
         context_tokens=0,
         proxy_tokens=cdiv(tokens, config.proxy_ranks),
         gathered_tokens=tokens,
+        late_tokens=tokens,
     )
 
 
 # specs/sglang/modes/extend.yaml:1
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode extend after mlp_sync_tokens, even_shares."""
+    """Rows in mode extend after mlp_sync_tokens, late_counts, even_shares."""
     if not (
         config.require_mlp_sync or (config.attention_takes_shares and not config.require_mlp_sync)
     ):
@@ -153,7 +155,7 @@ def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_1,
             largest_1 * config.num_dp_ranks if alike else total_2,
         )
-    # even_shares: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:52
+    # even_shares: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:59
     if config.attention_takes_shares and not config.require_mlp_sync:
         tokens = align_up(tokens, config.tp_size)
     return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
@@ -172,8 +174,8 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
         rows.proxy_tokens,
         rows.gathered_tokens,
     )
-    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
-    # specs/sglang/transforms.yaml:87
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:38,
+    # specs/sglang/transforms.yaml:94
     requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
@@ -181,12 +183,12 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
         if config.shares_prefill_graphs
         else gathered_tokens,
     )
-    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
-    # specs/sglang/transforms.yaml:127
+    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:40,
+    # specs/sglang/transforms.yaml:134
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
-    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
-    # specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:41,
+    # specs/sglang/transforms.yaml:140
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -212,12 +214,13 @@ def live_idle_beside_extend() -> Rows:
         context_tokens=0,
         proxy_tokens=0,
         gathered_tokens=0,
+        late_tokens=0,
     )
 
 
 # specs/sglang/modes/idle_beside_extend.yaml:1
 def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode idle_beside_extend after mlp_sync_tokens, dummy_request."""
+    """Rows in mode idle_beside_extend after mlp_sync_tokens, dummy_request, late_counts."""
     requests, tokens, graph_tokens, gathered_tokens = (
         rows.requests,
         rows.tokens,
@@ -241,7 +244,7 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_1 * config.num_dp_ranks if alike else total_2,
         )
     # dummy_request: specs/sglang/modes/idle_beside_extend.yaml:9,
-    # specs/sglang/transforms.yaml:58
+    # specs/sglang/transforms.yaml:65
     requests = max(requests, 1) if tokens > 0 else requests
     return rows._replace(
         requests=requests, tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens
@@ -261,8 +264,8 @@ def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
         rows.proxy_tokens,
         rows.gathered_tokens,
     )
-    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
-    # specs/sglang/transforms.yaml:87
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:38,
+    # specs/sglang/transforms.yaml:94
     requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
@@ -270,14 +273,14 @@ def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
         if config.shares_prefill_graphs
         else gathered_tokens,
     )
-    # dummy_request: specs/sglang/runners/prefill_graph.yaml:37, specs/sglang/transforms.yaml:58
+    # dummy_request: specs/sglang/runners/prefill_graph.yaml:39, specs/sglang/transforms.yaml:65
     requests = max(requests, 1) if tokens > 0 else requests
-    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
-    # specs/sglang/transforms.yaml:127
+    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:40,
+    # specs/sglang/transforms.yaml:134
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
-    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
-    # specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:41,
+    # specs/sglang/transforms.yaml:140
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -746,7 +749,7 @@ class PrefillGraphDraftRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/prefill_graph.yaml:41
+        # specs/sglang/runners/prefill_graph.yaml:43
         if pad and padded_rows.graph_tokens > max(present(config.captured_tokens)):
             raise broken_relation(
                 "extend",
@@ -775,9 +778,9 @@ class PrefillGraphDraftRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:41",
+                place="specs/sglang/runners/prefill_graph.yaml:43",
             )
-        # specs/sglang/runners/prefill_graph.yaml:42
+        # specs/sglang/runners/prefill_graph.yaml:44
         if pad and not (
             config.shares_prefill_graphs
             or next_in(padded_rows.graph_tokens, present(config.captured_tokens)) <= 2 * rows.tokens
@@ -813,9 +816,9 @@ class PrefillGraphDraftRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:42",
+                place="specs/sglang/runners/prefill_graph.yaml:44",
             )
-        # specs/sglang/runners/prefill_graph.yaml:43
+        # specs/sglang/runners/prefill_graph.yaml:45
         if pad and not (
             not config.whole_prefill_graph
             or padded_rows.requests <= present(config.full_prefill_max_req)
@@ -830,7 +833,7 @@ class PrefillGraphDraftRunner:
                     "enable_prefill_graph": config.enable_prefill_graph,
                     "prefill_graph_backend": config.prefill_graph_backend,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:43",
+                place="specs/sglang/runners/prefill_graph.yaml:45",
             )
         if pad:
             padded_rows = fit_extend(config, padded_rows)
@@ -901,7 +904,7 @@ class PrefillGraphDraftRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/prefill_graph.yaml:41
+        # specs/sglang/runners/prefill_graph.yaml:43
         if pad and padded_rows.graph_tokens > max(present(config.captured_tokens)):
             raise broken_relation(
                 "idle_beside_extend",
@@ -930,9 +933,9 @@ class PrefillGraphDraftRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:41",
+                place="specs/sglang/runners/prefill_graph.yaml:43",
             )
-        # specs/sglang/runners/prefill_graph.yaml:42
+        # specs/sglang/runners/prefill_graph.yaml:44
         if pad and not (
             config.shares_prefill_graphs
             or next_in(padded_rows.graph_tokens, present(config.captured_tokens)) <= 2 * rows.tokens
@@ -968,9 +971,9 @@ class PrefillGraphDraftRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:42",
+                place="specs/sglang/runners/prefill_graph.yaml:44",
             )
-        # specs/sglang/runners/prefill_graph.yaml:43
+        # specs/sglang/runners/prefill_graph.yaml:45
         if pad and not (
             not config.whole_prefill_graph
             or padded_rows.requests <= present(config.full_prefill_max_req)
@@ -985,7 +988,7 @@ class PrefillGraphDraftRunner:
                     "enable_prefill_graph": config.enable_prefill_graph,
                     "prefill_graph_backend": config.prefill_graph_backend,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:43",
+                place="specs/sglang/runners/prefill_graph.yaml:45",
             )
         if pad:
             padded_rows = fit_idle_beside_extend(config, padded_rows)
@@ -1104,7 +1107,30 @@ class PrefillGraphDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:93",
             )
-        # specs/sglang/slots.yaml:257
+        # specs/sglang/slots.yaml:97
+        if registry.pipeline_residual_bank is not None and live.pipeline_residual_bank is not None:
+            check_source(
+                mode,
+                "pipeline_residual_bank",
+                live.pipeline_residual_bank,
+                shape=(rows.proxy_tokens, config.attention_residual_blocks, config.hidden_size),
+                into=registry.pipeline_residual_bank,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:97",
+            )
+        # specs/sglang/slots.yaml:101
+        if registry.pipeline_topk_indices is not None and live.pipeline_topk_indices is not None:
+            check_source(
+                mode,
+                "pipeline_topk_indices",
+                live.pipeline_topk_indices,
+                shape=(rows.tokens, config.proxy_index_topk),
+                into=registry.pipeline_topk_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:101",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:272
         if registry.static_seq_lens is not None and (
             live.seq_lens is not None or rows.requests > 0
         ):
@@ -1115,10 +1141,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:257",
+                place="specs/sglang/slots.yaml:272",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:260
+        # specs/sglang/slots.yaml:275
         if registry.static_extend_seq_lens is not None and (
             live.extend_seq_lens is not None or rows.requests > 0
         ):
@@ -1129,10 +1155,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:260",
+                place="specs/sglang/slots.yaml:275",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:263
+        # specs/sglang/slots.yaml:278
         if registry.static_extend_prefix_lens is not None and (
             live.extend_prefix_lens is not None or rows.requests > 0
         ):
@@ -1143,10 +1169,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_prefix_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:263",
+                place="specs/sglang/slots.yaml:278",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:266
+        # specs/sglang/slots.yaml:281
         if registry.static_extend_start_loc is not None and live.extend_start_loc is not None:
             check_source(
                 mode,
@@ -1155,10 +1181,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_start_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:266",
+                place="specs/sglang/slots.yaml:281",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:269
+        # specs/sglang/slots.yaml:284
         if registry.static_req_pool_indices is not None and (
             live.req_pool_indices is not None or rows.requests > 0
         ):
@@ -1169,10 +1195,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_req_pool_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:269",
+                place="specs/sglang/slots.yaml:284",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:272
+        # specs/sglang/slots.yaml:287
         if registry.static_orig_seq_lens is not None and live.orig_seq_lens is not None:
             check_source(
                 mode,
@@ -1181,10 +1207,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_orig_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:272",
+                place="specs/sglang/slots.yaml:287",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:276
+        # specs/sglang/slots.yaml:291
         if registry.static_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_source(
                 mode,
@@ -1193,9 +1219,9 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:276",
+                place="specs/sglang/slots.yaml:291",
             )
-        # specs/sglang/slots.yaml:302
+        # specs/sglang/slots.yaml:317
         if registry.static_mrope_positions is not None and live.mrope_positions is not None:
             check_source(
                 mode,
@@ -1204,9 +1230,9 @@ class PrefillGraphDraftRunner:
                 shape=(3, rows.tokens),
                 into=registry.static_mrope_positions,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:302",
+                place="specs/sglang/slots.yaml:317",
             )
-        # specs/sglang/slots.yaml:306
+        # specs/sglang/slots.yaml:321
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -1215,9 +1241,9 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:306",
+                place="specs/sglang/slots.yaml:321",
             )
-        # specs/sglang/slots.yaml:310
+        # specs/sglang/slots.yaml:325
         if registry.static_mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -1226,9 +1252,9 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:310",
+                place="specs/sglang/slots.yaml:325",
             )
-        # specs/sglang/slots.yaml:313
+        # specs/sglang/slots.yaml:328
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_source(
                 mode,
@@ -1237,10 +1263,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_seqlens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:313",
+                place="specs/sglang/slots.yaml:328",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:317
+        # specs/sglang/slots.yaml:332
         if registry.static_draft_hidden_states is not None and live.hidden_states is not None:
             check_source(
                 mode,
@@ -1249,7 +1275,7 @@ class PrefillGraphDraftRunner:
                 shape=(rows.tokens, present(config.draft_input_size)),
                 into=registry.static_draft_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:317",
+                place="specs/sglang/slots.yaml:332",
             )
         if self.debug.values:
             self._check_values_capture_prefill(live, mode)
@@ -1314,24 +1340,58 @@ class PrefillGraphDraftRunner:
                 ),
             ),
             SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.proxy_tokens,
+                        config.attention_residual_blocks,
+                        config.hidden_size,
+                    ),
+                    (
+                        extents.padded.proxy_tokens,
+                        config.attention_residual_blocks,
+                        config.hidden_size,
+                    ),
+                ),
+                # specs/sglang/slots.yaml:97
+                Slot(
+                    "pipeline_residual_bank",
+                    registry.pipeline_residual_bank,
+                    source="pipeline_residual_bank",
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.proxy_index_topk),
+                    (extents.padded.tokens, config.proxy_index_topk),
+                ),
+                # specs/sglang/slots.yaml:101
+                Slot(
+                    "pipeline_topk_indices",
+                    registry.pipeline_topk_indices,
+                    source="pipeline_topk_indices",
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
                 lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
-                # specs/sglang/slots.yaml:257
+                # specs/sglang/slots.yaml:272
                 Slot("static_seq_lens", registry.static_seq_lens, source="seq_lens", fill=0),
-                # specs/sglang/slots.yaml:260
+                # specs/sglang/slots.yaml:275
                 Slot(
                     "static_extend_seq_lens",
                     registry.static_extend_seq_lens,
                     source="extend_seq_lens",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:263
+                # specs/sglang/slots.yaml:278
                 Slot(
                     "static_extend_prefix_lens",
                     registry.static_extend_prefix_lens,
                     source="extend_prefix_lens",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:266
+                # specs/sglang/slots.yaml:281
                 Slot(
                     "static_extend_start_loc",
                     registry.static_extend_start_loc,
@@ -1339,14 +1399,14 @@ class PrefillGraphDraftRunner:
                     fill=lambda _, extents: extents.rows.tokens,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:269
+                # specs/sglang/slots.yaml:284
                 Slot(
                     "static_req_pool_indices",
                     registry.static_req_pool_indices,
                     source="req_pool_indices",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:272
+                # specs/sglang/slots.yaml:287
                 Slot(
                     "static_orig_seq_lens",
                     registry.static_orig_seq_lens,
@@ -1354,7 +1414,7 @@ class PrefillGraphDraftRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:276
+                # specs/sglang/slots.yaml:291
                 Slot(
                     "static_seq_lens_cpu",
                     registry.static_seq_lens_cpu,
@@ -1362,7 +1422,7 @@ class PrefillGraphDraftRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:306
+                # specs/sglang/slots.yaml:321
                 Slot(
                     "static_mamba_track_indices",
                     registry.static_mamba_track_indices,
@@ -1370,7 +1430,7 @@ class PrefillGraphDraftRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:310
+                # specs/sglang/slots.yaml:325
                 Slot(
                     "static_mamba_track_mask",
                     registry.static_mamba_track_mask,
@@ -1378,7 +1438,7 @@ class PrefillGraphDraftRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:313
+                # specs/sglang/slots.yaml:328
                 Slot(
                     "static_mamba_track_seqlens",
                     registry.static_mamba_track_seqlens,
@@ -1391,13 +1451,13 @@ class PrefillGraphDraftRunner:
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
                 ),
-                # specs/sglang/slots.yaml:279
+                # specs/sglang/slots.yaml:294
                 Slot("prefix_starts", registry.prefix_starts),
-                # specs/sglang/slots.yaml:282
+                # specs/sglang/slots.yaml:297
                 Slot("prefix_seq_lens", registry.prefix_seq_lens),
-                # specs/sglang/slots.yaml:292
+                # specs/sglang/slots.yaml:307
                 Slot("prefix_starts_cpu", registry.prefix_starts_cpu),
-                # specs/sglang/slots.yaml:295
+                # specs/sglang/slots.yaml:310
                 Slot("prefix_seq_lens_cpu", registry.prefix_seq_lens_cpu),
             ),
             SlotGroup(
@@ -1405,7 +1465,7 @@ class PrefillGraphDraftRunner:
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req) + 1),
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req) + 1),
                 ),
-                # specs/sglang/slots.yaml:285
+                # specs/sglang/slots.yaml:300
                 Slot("prefix_cu_seq_lens", registry.prefix_cu_seq_lens),
             ),
             SlotGroup(
@@ -1419,7 +1479,7 @@ class PrefillGraphDraftRunner:
                         present(config.full_prefill_max_req) * present(config.prefix_chunk_length),
                     ),
                 ),
-                # specs/sglang/slots.yaml:289
+                # specs/sglang/slots.yaml:304
                 Slot("prefix_kv_indices", registry.prefix_kv_indices),
             ),
             SlotGroup(
@@ -1427,9 +1487,9 @@ class PrefillGraphDraftRunner:
                     (extents.rows.tokens, present(config.draft_input_size)),
                     (extents.padded.tokens, present(config.draft_input_size)),
                 ),
-                # specs/sglang/slots.yaml:298
+                # specs/sglang/slots.yaml:313
                 Slot("static_input_embeds", registry.static_input_embeds),
-                # specs/sglang/slots.yaml:317
+                # specs/sglang/slots.yaml:332
                 Slot(
                     "static_draft_hidden_states",
                     registry.static_draft_hidden_states,
@@ -1439,7 +1499,7 @@ class PrefillGraphDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
-                # specs/sglang/slots.yaml:302
+                # specs/sglang/slots.yaml:317
                 Slot(
                     "static_mrope_positions",
                     registry.static_mrope_positions,
@@ -1450,7 +1510,7 @@ class PrefillGraphDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:321
+                # specs/sglang/slots.yaml:336
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -1504,6 +1564,15 @@ class PrefillGraphDraftRunner:
                 present(config.max_total_tokens_draft) + config.page_size - 1,
                 place="specs/sglang/slots.yaml:9",
             )
+        if registry.pipeline_topk_indices is not None and live.pipeline_topk_indices is not None:
+            check_values(
+                mode,
+                "pipeline_topk_indices",
+                live.pipeline_topk_indices,
+                -1,
+                2147483647,
+                place="specs/sglang/slots.yaml:101",
+            )
         if registry.static_seq_lens is not None and live.seq_lens is not None:
             check_values(
                 mode,
@@ -1511,7 +1580,7 @@ class PrefillGraphDraftRunner:
                 live.seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:257",
+                place="specs/sglang/slots.yaml:272",
             )
         if registry.static_extend_seq_lens is not None and live.extend_seq_lens is not None:
             check_values(
@@ -1520,7 +1589,7 @@ class PrefillGraphDraftRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:260",
+                place="specs/sglang/slots.yaml:275",
             )
         if registry.static_extend_prefix_lens is not None and live.extend_prefix_lens is not None:
             check_values(
@@ -1529,7 +1598,7 @@ class PrefillGraphDraftRunner:
                 live.extend_prefix_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:263",
+                place="specs/sglang/slots.yaml:278",
             )
         if registry.static_extend_start_loc is not None and live.extend_start_loc is not None:
             check_values(
@@ -1538,7 +1607,7 @@ class PrefillGraphDraftRunner:
                 live.extend_start_loc,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:266",
+                place="specs/sglang/slots.yaml:281",
             )
         if registry.static_req_pool_indices is not None and live.req_pool_indices is not None:
             check_values(
@@ -1547,7 +1616,7 @@ class PrefillGraphDraftRunner:
                 live.req_pool_indices,
                 0,
                 config.request_pool_size,
-                place="specs/sglang/slots.yaml:269",
+                place="specs/sglang/slots.yaml:284",
             )
         if registry.static_orig_seq_lens is not None and live.orig_seq_lens is not None:
             check_values(
@@ -1556,7 +1625,7 @@ class PrefillGraphDraftRunner:
                 live.orig_seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:272",
+                place="specs/sglang/slots.yaml:287",
             )
         if registry.static_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_values(
@@ -1565,7 +1634,7 @@ class PrefillGraphDraftRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:276",
+                place="specs/sglang/slots.yaml:291",
             )
         if registry.static_mrope_positions is not None and live.mrope_positions is not None:
             check_values(
@@ -1574,7 +1643,7 @@ class PrefillGraphDraftRunner:
                 live.mrope_positions,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:302",
+                place="specs/sglang/slots.yaml:317",
             )
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -1583,7 +1652,7 @@ class PrefillGraphDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:306",
+                place="specs/sglang/slots.yaml:321",
             )
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_values(
@@ -1592,7 +1661,7 @@ class PrefillGraphDraftRunner:
                 live.mamba_track_seqlens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:313",
+                place="specs/sglang/slots.yaml:328",
             )
 
     def _poison_capture_prefill(self, live: LiveBatch) -> None:
@@ -1604,6 +1673,8 @@ class PrefillGraphDraftRunner:
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
         poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
         poison_around(self.registry.pipeline_residual, live.pipeline_residual)
+        poison_around(self.registry.pipeline_residual_bank, live.pipeline_residual_bank)
+        poison_around(self.registry.pipeline_topk_indices, live.pipeline_topk_indices)
         poison_around(self.registry.static_seq_lens, live.seq_lens)
         poison_around(self.registry.static_extend_seq_lens, live.extend_seq_lens)
         poison_around(self.registry.static_extend_prefix_lens, live.extend_prefix_lens)
@@ -1641,70 +1712,70 @@ class PrefillGraphDraftRunner:
             )
         if batch.static_seq_lens is not None:
             require_unpoisoned(
-                mode, "static_seq_lens", batch.static_seq_lens, place="specs/sglang/slots.yaml:257"
+                mode, "static_seq_lens", batch.static_seq_lens, place="specs/sglang/slots.yaml:272"
             )
         if batch.static_extend_seq_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_seq_lens",
                 batch.static_extend_seq_lens,
-                place="specs/sglang/slots.yaml:260",
+                place="specs/sglang/slots.yaml:275",
             )
         if batch.static_extend_prefix_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_prefix_lens",
                 batch.static_extend_prefix_lens,
-                place="specs/sglang/slots.yaml:263",
+                place="specs/sglang/slots.yaml:278",
             )
         if batch.static_extend_start_loc is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_start_loc",
                 batch.static_extend_start_loc,
-                place="specs/sglang/slots.yaml:266",
+                place="specs/sglang/slots.yaml:281",
             )
         if batch.static_req_pool_indices is not None:
             require_unpoisoned(
                 mode,
                 "static_req_pool_indices",
                 batch.static_req_pool_indices,
-                place="specs/sglang/slots.yaml:269",
+                place="specs/sglang/slots.yaml:284",
             )
         if batch.static_orig_seq_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_orig_seq_lens",
                 batch.static_orig_seq_lens,
-                place="specs/sglang/slots.yaml:272",
+                place="specs/sglang/slots.yaml:287",
             )
         if batch.static_seq_lens_cpu is not None:
             require_unpoisoned(
                 mode,
                 "static_seq_lens_cpu",
                 batch.static_seq_lens_cpu,
-                place="specs/sglang/slots.yaml:276",
+                place="specs/sglang/slots.yaml:291",
             )
         if batch.static_mrope_positions is not None:
             require_unpoisoned(
                 mode,
                 "static_mrope_positions",
                 batch.static_mrope_positions,
-                place="specs/sglang/slots.yaml:302",
+                place="specs/sglang/slots.yaml:317",
             )
         if batch.static_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_indices",
                 batch.static_mamba_track_indices,
-                place="specs/sglang/slots.yaml:306",
+                place="specs/sglang/slots.yaml:321",
             )
         if batch.static_mamba_track_mask is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_mask",
                 batch.static_mamba_track_mask,
-                place="specs/sglang/slots.yaml:310",
+                place="specs/sglang/slots.yaml:325",
             )
 
     def _check_sources_idle_beside_extend(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -1773,7 +1844,30 @@ class PrefillGraphDraftRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:93",
             )
-        # specs/sglang/slots.yaml:257
+        # specs/sglang/slots.yaml:97
+        if registry.pipeline_residual_bank is not None and live.pipeline_residual_bank is not None:
+            check_source(
+                mode,
+                "pipeline_residual_bank",
+                live.pipeline_residual_bank,
+                shape=(rows.proxy_tokens, config.attention_residual_blocks, config.hidden_size),
+                into=registry.pipeline_residual_bank,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:97",
+            )
+        # specs/sglang/slots.yaml:101
+        if registry.pipeline_topk_indices is not None and live.pipeline_topk_indices is not None:
+            check_source(
+                mode,
+                "pipeline_topk_indices",
+                live.pipeline_topk_indices,
+                shape=(rows.tokens, config.proxy_index_topk),
+                into=registry.pipeline_topk_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:101",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:272
         if registry.static_seq_lens is not None and (
             live.seq_lens is not None or rows.requests > 0
         ):
@@ -1784,10 +1878,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:257",
+                place="specs/sglang/slots.yaml:272",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:260
+        # specs/sglang/slots.yaml:275
         if registry.static_extend_seq_lens is not None and (
             live.extend_seq_lens is not None or rows.requests > 0
         ):
@@ -1798,10 +1892,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:260",
+                place="specs/sglang/slots.yaml:275",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:263
+        # specs/sglang/slots.yaml:278
         if registry.static_extend_prefix_lens is not None and (
             live.extend_prefix_lens is not None or rows.requests > 0
         ):
@@ -1812,10 +1906,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_prefix_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:263",
+                place="specs/sglang/slots.yaml:278",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:266
+        # specs/sglang/slots.yaml:281
         if registry.static_extend_start_loc is not None and live.extend_start_loc is not None:
             check_source(
                 mode,
@@ -1824,10 +1918,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_start_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:266",
+                place="specs/sglang/slots.yaml:281",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:269
+        # specs/sglang/slots.yaml:284
         if registry.static_req_pool_indices is not None and (
             live.req_pool_indices is not None or rows.requests > 0
         ):
@@ -1838,10 +1932,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_req_pool_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:269",
+                place="specs/sglang/slots.yaml:284",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:272
+        # specs/sglang/slots.yaml:287
         if registry.static_orig_seq_lens is not None and live.orig_seq_lens is not None:
             check_source(
                 mode,
@@ -1850,10 +1944,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_orig_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:272",
+                place="specs/sglang/slots.yaml:287",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:276
+        # specs/sglang/slots.yaml:291
         if registry.static_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_source(
                 mode,
@@ -1862,9 +1956,9 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:276",
+                place="specs/sglang/slots.yaml:291",
             )
-        # specs/sglang/slots.yaml:302
+        # specs/sglang/slots.yaml:317
         if registry.static_mrope_positions is not None and live.mrope_positions is not None:
             check_source(
                 mode,
@@ -1873,9 +1967,9 @@ class PrefillGraphDraftRunner:
                 shape=(3, rows.tokens),
                 into=registry.static_mrope_positions,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:302",
+                place="specs/sglang/slots.yaml:317",
             )
-        # specs/sglang/slots.yaml:306
+        # specs/sglang/slots.yaml:321
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -1884,9 +1978,9 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:306",
+                place="specs/sglang/slots.yaml:321",
             )
-        # specs/sglang/slots.yaml:310
+        # specs/sglang/slots.yaml:325
         if registry.static_mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -1895,9 +1989,9 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:310",
+                place="specs/sglang/slots.yaml:325",
             )
-        # specs/sglang/slots.yaml:313
+        # specs/sglang/slots.yaml:328
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_source(
                 mode,
@@ -1906,10 +2000,10 @@ class PrefillGraphDraftRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_seqlens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:313",
+                place="specs/sglang/slots.yaml:328",
                 accepts=(torch.int64,),
             )
-        # specs/sglang/slots.yaml:317
+        # specs/sglang/slots.yaml:332
         if registry.static_draft_hidden_states is not None and live.hidden_states is not None:
             check_source(
                 mode,
@@ -1918,7 +2012,7 @@ class PrefillGraphDraftRunner:
                 shape=(rows.tokens, present(config.draft_input_size)),
                 into=registry.static_draft_hidden_states,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:317",
+                place="specs/sglang/slots.yaml:332",
             )
         if self.debug.values:
             self._check_values_idle_beside_extend(live, mode)
@@ -1971,66 +2065,98 @@ class PrefillGraphDraftRunner:
                 Slot("pipeline_residual", registry.pipeline_residual, source="pipeline_residual"),
             ),
             SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.proxy_tokens,
+                        config.attention_residual_blocks,
+                        config.hidden_size,
+                    ),
+                    (
+                        extents.padded.proxy_tokens,
+                        config.attention_residual_blocks,
+                        config.hidden_size,
+                    ),
+                ),
+                # specs/sglang/slots.yaml:97
+                Slot(
+                    "pipeline_residual_bank",
+                    registry.pipeline_residual_bank,
+                    source="pipeline_residual_bank",
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.proxy_index_topk),
+                    (extents.padded.tokens, config.proxy_index_topk),
+                ),
+                # specs/sglang/slots.yaml:101
+                Slot(
+                    "pipeline_topk_indices",
+                    registry.pipeline_topk_indices,
+                    source="pipeline_topk_indices",
+                ),
+            ),
+            SlotGroup(
                 lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
-                # specs/sglang/slots.yaml:257
+                # specs/sglang/slots.yaml:272
                 Slot("static_seq_lens", registry.static_seq_lens, source="seq_lens", fill=0),
-                # specs/sglang/slots.yaml:260
+                # specs/sglang/slots.yaml:275
                 Slot(
                     "static_extend_seq_lens",
                     registry.static_extend_seq_lens,
                     source="extend_seq_lens",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:263
+                # specs/sglang/slots.yaml:278
                 Slot(
                     "static_extend_prefix_lens",
                     registry.static_extend_prefix_lens,
                     source="extend_prefix_lens",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:266
+                # specs/sglang/slots.yaml:281
                 Slot(
                     "static_extend_start_loc",
                     registry.static_extend_start_loc,
                     source="extend_start_loc",
                     fill=lambda _, extents: extents.rows.tokens,
                 ),
-                # specs/sglang/slots.yaml:269
+                # specs/sglang/slots.yaml:284
                 Slot(
                     "static_req_pool_indices",
                     registry.static_req_pool_indices,
                     source="req_pool_indices",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:272
+                # specs/sglang/slots.yaml:287
                 Slot(
                     "static_orig_seq_lens",
                     registry.static_orig_seq_lens,
                     source="orig_seq_lens",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:276
+                # specs/sglang/slots.yaml:291
                 Slot(
                     "static_seq_lens_cpu",
                     registry.static_seq_lens_cpu,
                     source="seq_lens_cpu",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:306
+                # specs/sglang/slots.yaml:321
                 Slot(
                     "static_mamba_track_indices",
                     registry.static_mamba_track_indices,
                     source="mamba_track_indices",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:310
+                # specs/sglang/slots.yaml:325
                 Slot(
                     "static_mamba_track_mask",
                     registry.static_mamba_track_mask,
                     source="mamba_track_mask",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:313
+                # specs/sglang/slots.yaml:328
                 Slot(
                     "static_mamba_track_seqlens",
                     registry.static_mamba_track_seqlens,
@@ -2042,13 +2168,13 @@ class PrefillGraphDraftRunner:
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
                 ),
-                # specs/sglang/slots.yaml:279
+                # specs/sglang/slots.yaml:294
                 Slot("prefix_starts", registry.prefix_starts),
-                # specs/sglang/slots.yaml:282
+                # specs/sglang/slots.yaml:297
                 Slot("prefix_seq_lens", registry.prefix_seq_lens),
-                # specs/sglang/slots.yaml:292
+                # specs/sglang/slots.yaml:307
                 Slot("prefix_starts_cpu", registry.prefix_starts_cpu),
-                # specs/sglang/slots.yaml:295
+                # specs/sglang/slots.yaml:310
                 Slot("prefix_seq_lens_cpu", registry.prefix_seq_lens_cpu),
             ),
             SlotGroup(
@@ -2056,7 +2182,7 @@ class PrefillGraphDraftRunner:
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req) + 1),
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req) + 1),
                 ),
-                # specs/sglang/slots.yaml:285
+                # specs/sglang/slots.yaml:300
                 Slot("prefix_cu_seq_lens", registry.prefix_cu_seq_lens),
             ),
             SlotGroup(
@@ -2070,7 +2196,7 @@ class PrefillGraphDraftRunner:
                         present(config.full_prefill_max_req) * present(config.prefix_chunk_length),
                     ),
                 ),
-                # specs/sglang/slots.yaml:289
+                # specs/sglang/slots.yaml:304
                 Slot("prefix_kv_indices", registry.prefix_kv_indices),
             ),
             SlotGroup(
@@ -2078,9 +2204,9 @@ class PrefillGraphDraftRunner:
                     (extents.rows.tokens, present(config.draft_input_size)),
                     (extents.padded.tokens, present(config.draft_input_size)),
                 ),
-                # specs/sglang/slots.yaml:298
+                # specs/sglang/slots.yaml:313
                 Slot("static_input_embeds", registry.static_input_embeds),
-                # specs/sglang/slots.yaml:317
+                # specs/sglang/slots.yaml:332
                 Slot(
                     "static_draft_hidden_states",
                     registry.static_draft_hidden_states,
@@ -2089,7 +2215,7 @@ class PrefillGraphDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
-                # specs/sglang/slots.yaml:302
+                # specs/sglang/slots.yaml:317
                 Slot(
                     "static_mrope_positions",
                     registry.static_mrope_positions,
@@ -2099,7 +2225,7 @@ class PrefillGraphDraftRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:321
+                # specs/sglang/slots.yaml:336
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -2153,6 +2279,15 @@ class PrefillGraphDraftRunner:
                 present(config.max_total_tokens_draft) + config.page_size - 1,
                 place="specs/sglang/slots.yaml:9",
             )
+        if registry.pipeline_topk_indices is not None and live.pipeline_topk_indices is not None:
+            check_values(
+                mode,
+                "pipeline_topk_indices",
+                live.pipeline_topk_indices,
+                -1,
+                2147483647,
+                place="specs/sglang/slots.yaml:101",
+            )
         if registry.static_seq_lens is not None and live.seq_lens is not None:
             check_values(
                 mode,
@@ -2160,7 +2295,7 @@ class PrefillGraphDraftRunner:
                 live.seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:257",
+                place="specs/sglang/slots.yaml:272",
             )
         if registry.static_extend_seq_lens is not None and live.extend_seq_lens is not None:
             check_values(
@@ -2169,7 +2304,7 @@ class PrefillGraphDraftRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:260",
+                place="specs/sglang/slots.yaml:275",
             )
         if registry.static_extend_prefix_lens is not None and live.extend_prefix_lens is not None:
             check_values(
@@ -2178,7 +2313,7 @@ class PrefillGraphDraftRunner:
                 live.extend_prefix_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:263",
+                place="specs/sglang/slots.yaml:278",
             )
         if registry.static_extend_start_loc is not None and live.extend_start_loc is not None:
             check_values(
@@ -2187,7 +2322,7 @@ class PrefillGraphDraftRunner:
                 live.extend_start_loc,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:266",
+                place="specs/sglang/slots.yaml:281",
             )
         if registry.static_req_pool_indices is not None and live.req_pool_indices is not None:
             check_values(
@@ -2196,7 +2331,7 @@ class PrefillGraphDraftRunner:
                 live.req_pool_indices,
                 0,
                 config.request_pool_size,
-                place="specs/sglang/slots.yaml:269",
+                place="specs/sglang/slots.yaml:284",
             )
         if registry.static_orig_seq_lens is not None and live.orig_seq_lens is not None:
             check_values(
@@ -2205,7 +2340,7 @@ class PrefillGraphDraftRunner:
                 live.orig_seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:272",
+                place="specs/sglang/slots.yaml:287",
             )
         if registry.static_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_values(
@@ -2214,7 +2349,7 @@ class PrefillGraphDraftRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:276",
+                place="specs/sglang/slots.yaml:291",
             )
         if registry.static_mrope_positions is not None and live.mrope_positions is not None:
             check_values(
@@ -2223,7 +2358,7 @@ class PrefillGraphDraftRunner:
                 live.mrope_positions,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:302",
+                place="specs/sglang/slots.yaml:317",
             )
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -2232,7 +2367,7 @@ class PrefillGraphDraftRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:306",
+                place="specs/sglang/slots.yaml:321",
             )
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_values(
@@ -2241,7 +2376,7 @@ class PrefillGraphDraftRunner:
                 live.mamba_track_seqlens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:313",
+                place="specs/sglang/slots.yaml:328",
             )
 
     def _poison_idle_beside_extend(self, live: LiveBatch) -> None:
@@ -2253,6 +2388,8 @@ class PrefillGraphDraftRunner:
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
         poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
         poison_around(self.registry.pipeline_residual, live.pipeline_residual)
+        poison_around(self.registry.pipeline_residual_bank, live.pipeline_residual_bank)
+        poison_around(self.registry.pipeline_topk_indices, live.pipeline_topk_indices)
         poison_around(self.registry.static_seq_lens, live.seq_lens)
         poison_around(self.registry.static_extend_seq_lens, live.extend_seq_lens)
         poison_around(self.registry.static_extend_prefix_lens, live.extend_prefix_lens)
@@ -2292,70 +2429,70 @@ class PrefillGraphDraftRunner:
             )
         if batch.static_seq_lens is not None:
             require_unpoisoned(
-                mode, "static_seq_lens", batch.static_seq_lens, place="specs/sglang/slots.yaml:257"
+                mode, "static_seq_lens", batch.static_seq_lens, place="specs/sglang/slots.yaml:272"
             )
         if batch.static_extend_seq_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_seq_lens",
                 batch.static_extend_seq_lens,
-                place="specs/sglang/slots.yaml:260",
+                place="specs/sglang/slots.yaml:275",
             )
         if batch.static_extend_prefix_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_prefix_lens",
                 batch.static_extend_prefix_lens,
-                place="specs/sglang/slots.yaml:263",
+                place="specs/sglang/slots.yaml:278",
             )
         if batch.static_extend_start_loc is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_start_loc",
                 batch.static_extend_start_loc,
-                place="specs/sglang/slots.yaml:266",
+                place="specs/sglang/slots.yaml:281",
             )
         if batch.static_req_pool_indices is not None:
             require_unpoisoned(
                 mode,
                 "static_req_pool_indices",
                 batch.static_req_pool_indices,
-                place="specs/sglang/slots.yaml:269",
+                place="specs/sglang/slots.yaml:284",
             )
         if batch.static_orig_seq_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_orig_seq_lens",
                 batch.static_orig_seq_lens,
-                place="specs/sglang/slots.yaml:272",
+                place="specs/sglang/slots.yaml:287",
             )
         if batch.static_seq_lens_cpu is not None:
             require_unpoisoned(
                 mode,
                 "static_seq_lens_cpu",
                 batch.static_seq_lens_cpu,
-                place="specs/sglang/slots.yaml:276",
+                place="specs/sglang/slots.yaml:291",
             )
         if batch.static_mrope_positions is not None:
             require_unpoisoned(
                 mode,
                 "static_mrope_positions",
                 batch.static_mrope_positions,
-                place="specs/sglang/slots.yaml:302",
+                place="specs/sglang/slots.yaml:317",
             )
         if batch.static_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_indices",
                 batch.static_mamba_track_indices,
-                place="specs/sglang/slots.yaml:306",
+                place="specs/sglang/slots.yaml:321",
             )
         if batch.static_mamba_track_mask is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_mask",
                 batch.static_mamba_track_mask,
-                place="specs/sglang/slots.yaml:310",
+                place="specs/sglang/slots.yaml:325",
             )
 
     def _execute_capturing(
@@ -2363,27 +2500,27 @@ class PrefillGraphDraftRunner:
     ) -> OutputT:
         """The steps of capture_prefill."""
         config = self.config
-        # specs/sglang/runners/prefill_graph.yaml:86
+        # specs/sglang/runners/prefill_graph.yaml:88
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/prefill_graph.yaml:87
+        # specs/sglang/runners/prefill_graph.yaml:89
         engine.plan_prefill(batch)
         if config.splits_prefill:
-            # specs/sglang/runners/prefill_graph.yaml:88
+            # specs/sglang/runners/prefill_graph.yaml:90
             engine.split_prefill(batch)
-        # specs/sglang/runners/prefill_graph.yaml:89
+        # specs/sglang/runners/prefill_graph.yaml:91
         engine.capture(batch)
-        # specs/sglang/runners/prefill_graph.yaml:93
+        # specs/sglang/runners/prefill_graph.yaml:95
         with engine.timer(batch):
-            # specs/sglang/runners/prefill_graph.yaml:94
+            # specs/sglang/runners/prefill_graph.yaml:96
             output = engine.replay(batch)
-        # specs/sglang/runners/prefill_graph.yaml:97
+        # specs/sglang/runners/prefill_graph.yaml:99
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/prefill_graph.yaml:97",
+            place="specs/sglang/runners/prefill_graph.yaml:99",
         )
         return output
 
@@ -2392,24 +2529,24 @@ class PrefillGraphDraftRunner:
     ) -> OutputT:
         """The steps of extend, idle_beside_extend."""
         config = self.config
-        # specs/sglang/runners/prefill_graph.yaml:86
+        # specs/sglang/runners/prefill_graph.yaml:88
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/prefill_graph.yaml:87
+        # specs/sglang/runners/prefill_graph.yaml:89
         engine.plan_prefill(batch)
         if config.splits_prefill:
-            # specs/sglang/runners/prefill_graph.yaml:88
+            # specs/sglang/runners/prefill_graph.yaml:90
             engine.split_prefill(batch)
-        # specs/sglang/runners/prefill_graph.yaml:93
+        # specs/sglang/runners/prefill_graph.yaml:95
         with engine.timer(batch):
-            # specs/sglang/runners/prefill_graph.yaml:94
+            # specs/sglang/runners/prefill_graph.yaml:96
             output = engine.replay(batch)
-        # specs/sglang/runners/prefill_graph.yaml:97
+        # specs/sglang/runners/prefill_graph.yaml:99
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/prefill_graph.yaml:97",
+            place="specs/sglang/runners/prefill_graph.yaml:99",
         )
         return output

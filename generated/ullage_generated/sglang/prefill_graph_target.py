@@ -65,6 +65,7 @@ def live_capture_prefill(config: Config, tokens: int) -> Rows:
         context_tokens=0,
         proxy_tokens=cdiv(tokens, config.proxy_ranks),
         gathered_tokens=tokens,
+        late_tokens=tokens,
     )
 
 
@@ -87,8 +88,8 @@ def fit_capture_prefill(config: Config, rows: Rows) -> Rows:
         rows.proxy_tokens,
         rows.gathered_tokens,
     )
-    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
-    # specs/sglang/transforms.yaml:87
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:38,
+    # specs/sglang/transforms.yaml:94
     requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
@@ -96,12 +97,12 @@ def fit_capture_prefill(config: Config, rows: Rows) -> Rows:
         if config.shares_prefill_graphs
         else gathered_tokens,
     )
-    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
-    # specs/sglang/transforms.yaml:127
+    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:40,
+    # specs/sglang/transforms.yaml:134
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
-    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
-    # specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:41,
+    # specs/sglang/transforms.yaml:140
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -127,31 +128,47 @@ def live_decode_beside_extend(config: Config, requests: int) -> Rows:
         context_tokens=0,
         proxy_tokens=cdiv(requests, config.proxy_ranks),
         gathered_tokens=requests,
+        late_tokens=requests,
     )
 
 
 # specs/sglang/modes/decode_beside_extend.yaml:1
 def pad_decode_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode decode_beside_extend after mlp_sync_tokens."""
-    if not config.require_mlp_sync:
+    """Rows in mode decode_beside_extend after mlp_sync_tokens, late_counts."""
+    if not (config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync)):
         return rows
-    tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
+    tokens, graph_tokens, gathered_tokens, late_tokens = (
+        rows.tokens,
+        rows.graph_tokens,
+        rows.gathered_tokens,
+        rows.late_tokens,
+    )
     # mlp_sync_tokens: specs/sglang/modes/decode_beside_extend.yaml:13,
     # specs/sglang/transforms.yaml:29
-    padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
-    gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
-    total_0 = sum(each[0] for each in gathered)
-    largest_1 = max(each[1] for each in gathered)
-    total_2 = sum(each[1] for each in gathered)
-    alike = not config.elastic_world_expanded and (
-        config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+    if config.require_mlp_sync:
+        padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
+        gathered = ranks.gather(1 if tokens == 0 else 0, padded, collective="mlp_sync_tokens")
+        total_0 = sum(each[0] for each in gathered)
+        largest_1 = max(each[1] for each in gathered)
+        total_2 = sum(each[1] for each in gathered)
+        alike = not config.elastic_world_expanded and (
+            config.sync_pads_alike or (config.idle_ranks_pad_alike and total_0 >= 1)
+        )
+        tokens, graph_tokens, gathered_tokens = (
+            largest_1 if alike else padded,
+            largest_1,
+            largest_1 * config.num_dp_ranks if alike else total_2,
+        )
+    # late_counts: specs/sglang/modes/decode_beside_extend.yaml:13,
+    # specs/sglang/transforms.yaml:52
+    if config.gathers_late_counts and config.require_mlp_sync:
+        (late_tokens,) = ranks.sum_of(tokens, collective="late_counts")
+    return rows._replace(
+        tokens=tokens,
+        graph_tokens=graph_tokens,
+        gathered_tokens=gathered_tokens,
+        late_tokens=late_tokens,
     )
-    tokens, graph_tokens, gathered_tokens = (
-        largest_1 if alike else padded,
-        largest_1,
-        largest_1 * config.num_dp_ranks if alike else total_2,
-    )
-    return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
 
 
 # specs/sglang/modes/decode_beside_extend.yaml:1
@@ -167,8 +184,8 @@ def fit_decode_beside_extend(config: Config, rows: Rows) -> Rows:
         rows.proxy_tokens,
         rows.gathered_tokens,
     )
-    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
-    # specs/sglang/transforms.yaml:87
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:38,
+    # specs/sglang/transforms.yaml:94
     requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
@@ -176,12 +193,12 @@ def fit_decode_beside_extend(config: Config, rows: Rows) -> Rows:
         if config.shares_prefill_graphs
         else gathered_tokens,
     )
-    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
-    # specs/sglang/transforms.yaml:127
+    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:40,
+    # specs/sglang/transforms.yaml:134
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
-    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
-    # specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:41,
+    # specs/sglang/transforms.yaml:140
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -207,17 +224,25 @@ def live_extend(config: Config, requests: int, tokens: int) -> Rows:
         context_tokens=0,
         proxy_tokens=cdiv(tokens, config.proxy_ranks),
         gathered_tokens=tokens,
+        late_tokens=tokens,
     )
 
 
 # specs/sglang/modes/extend.yaml:1
 def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode extend after mlp_sync_tokens, even_shares."""
+    """Rows in mode extend after mlp_sync_tokens, late_counts, even_shares."""
     if not (
-        config.require_mlp_sync or (config.attention_takes_shares and not config.require_mlp_sync)
+        config.require_mlp_sync
+        or (config.gathers_late_counts and config.require_mlp_sync)
+        or (config.attention_takes_shares and not config.require_mlp_sync)
     ):
         return rows
-    tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
+    tokens, graph_tokens, gathered_tokens, late_tokens = (
+        rows.tokens,
+        rows.graph_tokens,
+        rows.gathered_tokens,
+        rows.late_tokens,
+    )
     # mlp_sync_tokens: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:29
     if config.require_mlp_sync:
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
@@ -233,10 +258,18 @@ def pad_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_1,
             largest_1 * config.num_dp_ranks if alike else total_2,
         )
-    # even_shares: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:52
+    # late_counts: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:52
+    if config.gathers_late_counts and config.require_mlp_sync:
+        (late_tokens,) = ranks.sum_of(tokens, collective="late_counts")
+    # even_shares: specs/sglang/modes/extend.yaml:14, specs/sglang/transforms.yaml:59
     if config.attention_takes_shares and not config.require_mlp_sync:
         tokens = align_up(tokens, config.tp_size)
-    return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
+    return rows._replace(
+        tokens=tokens,
+        graph_tokens=graph_tokens,
+        gathered_tokens=gathered_tokens,
+        late_tokens=late_tokens,
+    )
 
 
 # specs/sglang/modes/extend.yaml:1
@@ -252,8 +285,8 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
         rows.proxy_tokens,
         rows.gathered_tokens,
     )
-    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
-    # specs/sglang/transforms.yaml:87
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:38,
+    # specs/sglang/transforms.yaml:94
     requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
@@ -261,12 +294,12 @@ def fit_extend(config: Config, rows: Rows) -> Rows:
         if config.shares_prefill_graphs
         else gathered_tokens,
     )
-    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
-    # specs/sglang/transforms.yaml:127
+    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:40,
+    # specs/sglang/transforms.yaml:134
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
-    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
-    # specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:41,
+    # specs/sglang/transforms.yaml:140
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -292,17 +325,19 @@ def live_idle_beside_extend() -> Rows:
         context_tokens=0,
         proxy_tokens=0,
         gathered_tokens=0,
+        late_tokens=0,
     )
 
 
 # specs/sglang/modes/idle_beside_extend.yaml:1
 def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode idle_beside_extend after mlp_sync_tokens, dummy_request."""
-    requests, tokens, graph_tokens, gathered_tokens = (
+    """Rows in mode idle_beside_extend after mlp_sync_tokens, dummy_request, late_counts."""
+    requests, tokens, graph_tokens, gathered_tokens, late_tokens = (
         rows.requests,
         rows.tokens,
         rows.graph_tokens,
         rows.gathered_tokens,
+        rows.late_tokens,
     )
     # mlp_sync_tokens: specs/sglang/modes/idle_beside_extend.yaml:9,
     # specs/sglang/transforms.yaml:29
@@ -321,10 +356,17 @@ def pad_idle_beside_extend(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_1 * config.num_dp_ranks if alike else total_2,
         )
     # dummy_request: specs/sglang/modes/idle_beside_extend.yaml:9,
-    # specs/sglang/transforms.yaml:58
+    # specs/sglang/transforms.yaml:65
     requests = max(requests, 1) if tokens > 0 else requests
+    # late_counts: specs/sglang/modes/idle_beside_extend.yaml:9, specs/sglang/transforms.yaml:52
+    if config.gathers_late_counts and config.require_mlp_sync:
+        (late_tokens,) = ranks.sum_of(tokens, collective="late_counts")
     return rows._replace(
-        requests=requests, tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens
+        requests=requests,
+        tokens=tokens,
+        graph_tokens=graph_tokens,
+        gathered_tokens=gathered_tokens,
+        late_tokens=late_tokens,
     )
 
 
@@ -341,8 +383,8 @@ def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
         rows.proxy_tokens,
         rows.gathered_tokens,
     )
-    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
-    # specs/sglang/transforms.yaml:87
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:38,
+    # specs/sglang/transforms.yaml:94
     requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
@@ -350,14 +392,14 @@ def fit_idle_beside_extend(config: Config, rows: Rows) -> Rows:
         if config.shares_prefill_graphs
         else gathered_tokens,
     )
-    # dummy_request: specs/sglang/runners/prefill_graph.yaml:37, specs/sglang/transforms.yaml:58
+    # dummy_request: specs/sglang/runners/prefill_graph.yaml:39, specs/sglang/transforms.yaml:65
     requests = max(requests, 1) if tokens > 0 else requests
-    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
-    # specs/sglang/transforms.yaml:127
+    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:40,
+    # specs/sglang/transforms.yaml:134
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
-    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
-    # specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:41,
+    # specs/sglang/transforms.yaml:140
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -383,17 +425,25 @@ def live_mixed(config: Config, running: int, prefills: int, prefill_tokens: int)
         context_tokens=0,
         proxy_tokens=cdiv(running + prefill_tokens, config.proxy_ranks),
         gathered_tokens=running + prefill_tokens,
+        late_tokens=running + prefill_tokens,
     )
 
 
 # specs/sglang/modes/mixed.yaml:1
 def pad_mixed(config: Config, ranks: Ranks, rows: Rows) -> Rows:
-    """Rows in mode mixed after mlp_sync_tokens, even_shares."""
+    """Rows in mode mixed after mlp_sync_tokens, late_counts, even_shares."""
     if not (
-        config.require_mlp_sync or (config.attention_takes_shares and not config.require_mlp_sync)
+        config.require_mlp_sync
+        or (config.gathers_late_counts and config.require_mlp_sync)
+        or (config.attention_takes_shares and not config.require_mlp_sync)
     ):
         return rows
-    tokens, graph_tokens, gathered_tokens = rows.tokens, rows.graph_tokens, rows.gathered_tokens
+    tokens, graph_tokens, gathered_tokens, late_tokens = (
+        rows.tokens,
+        rows.graph_tokens,
+        rows.gathered_tokens,
+        rows.late_tokens,
+    )
     # mlp_sync_tokens: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:29
     if config.require_mlp_sync:
         padded = align_up(align_up(tokens, config.attn_tp_size), config.cp_align)
@@ -409,10 +459,18 @@ def pad_mixed(config: Config, ranks: Ranks, rows: Rows) -> Rows:
             largest_1,
             largest_1 * config.num_dp_ranks if alike else total_2,
         )
-    # even_shares: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:52
+    # late_counts: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:52
+    if config.gathers_late_counts and config.require_mlp_sync:
+        (late_tokens,) = ranks.sum_of(tokens, collective="late_counts")
+    # even_shares: specs/sglang/modes/mixed.yaml:19, specs/sglang/transforms.yaml:59
     if config.attention_takes_shares and not config.require_mlp_sync:
         tokens = align_up(tokens, config.tp_size)
-    return rows._replace(tokens=tokens, graph_tokens=graph_tokens, gathered_tokens=gathered_tokens)
+    return rows._replace(
+        tokens=tokens,
+        graph_tokens=graph_tokens,
+        gathered_tokens=gathered_tokens,
+        late_tokens=late_tokens,
+    )
 
 
 # specs/sglang/modes/mixed.yaml:1
@@ -428,8 +486,8 @@ def fit_mixed(config: Config, rows: Rows) -> Rows:
         rows.proxy_tokens,
         rows.gathered_tokens,
     )
-    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:36,
-    # specs/sglang/transforms.yaml:87
+    # prefill_bucket: specs/sglang/runners/prefill_graph.yaml:38,
+    # specs/sglang/transforms.yaml:94
     requests, tokens, gathered_tokens = (
         present(config.full_prefill_max_req) if config.whole_prefill_graph else requests,
         next_in(graph_tokens, present(config.captured_tokens)),
@@ -437,12 +495,12 @@ def fit_mixed(config: Config, rows: Rows) -> Rows:
         if config.shares_prefill_graphs
         else gathered_tokens,
     )
-    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:38,
-    # specs/sglang/transforms.yaml:127
+    # split_captured_context: specs/sglang/runners/prefill_graph.yaml:40,
+    # specs/sglang/transforms.yaml:134
     if config.splits_prefill:
         context_tokens = align_up(cdiv(tokens, config.attn_cp_size), config.cp_align)
-    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:39,
-    # specs/sglang/transforms.yaml:133
+    # scatter_proxies: specs/sglang/runners/prefill_graph.yaml:41,
+    # specs/sglang/transforms.yaml:140
     if config.pp_size > 1:
         proxy_tokens = cdiv(tokens, config.proxy_ranks)
     return rows._replace(
@@ -485,10 +543,22 @@ def served_modes(config: Config) -> tuple[Mode, ...]:
 def exchanging_modes(config: Config) -> tuple[Mode, ...]:
     """The modes whose padding other ranks take part in."""
     modes = (
-        (Mode.DECODE_BESIDE_EXTEND, config.require_mlp_sync),
-        (Mode.EXTEND, config.require_mlp_sync),
-        (Mode.IDLE_BESIDE_EXTEND, config.require_mlp_sync),
-        (Mode.MIXED, config.require_mlp_sync),
+        (
+            Mode.DECODE_BESIDE_EXTEND,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        ),
+        (
+            Mode.EXTEND,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        ),
+        (
+            Mode.IDLE_BESIDE_EXTEND,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        ),
+        (
+            Mode.MIXED,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        ),
     )
     return tuple(mode for mode, is_exchanging in modes if is_exchanging)
 
@@ -533,7 +603,7 @@ class PrefillGraphTargetRunner:
         `ranks`: the ranks of group dp.
         """
         config.validate()
-        if config.require_mlp_sync:
+        if config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync):
             require_ranks(
                 "ranks", ranks, "dp", config.num_dp_ranks, place="specs/sglang/engine.yaml:3"
             )
@@ -904,7 +974,7 @@ class PrefillGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/prefill_graph.yaml:41
+        # specs/sglang/runners/prefill_graph.yaml:43
         if pad and padded_rows.graph_tokens > max(present(config.captured_tokens)):
             raise broken_relation(
                 "decode_beside_extend",
@@ -933,9 +1003,9 @@ class PrefillGraphTargetRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:41",
+                place="specs/sglang/runners/prefill_graph.yaml:43",
             )
-        # specs/sglang/runners/prefill_graph.yaml:42
+        # specs/sglang/runners/prefill_graph.yaml:44
         if pad and not (
             config.shares_prefill_graphs
             or next_in(padded_rows.graph_tokens, present(config.captured_tokens)) <= 2 * rows.tokens
@@ -971,9 +1041,9 @@ class PrefillGraphTargetRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:42",
+                place="specs/sglang/runners/prefill_graph.yaml:44",
             )
-        # specs/sglang/runners/prefill_graph.yaml:43
+        # specs/sglang/runners/prefill_graph.yaml:45
         if pad and not (
             not config.whole_prefill_graph
             or padded_rows.requests <= present(config.full_prefill_max_req)
@@ -988,7 +1058,7 @@ class PrefillGraphTargetRunner:
                     "enable_prefill_graph": config.enable_prefill_graph,
                     "prefill_graph_backend": config.prefill_graph_backend,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:43",
+                place="specs/sglang/runners/prefill_graph.yaml:45",
             )
         if pad:
             padded_rows = fit_decode_beside_extend(config, padded_rows)
@@ -1138,7 +1208,7 @@ class PrefillGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/prefill_graph.yaml:41
+        # specs/sglang/runners/prefill_graph.yaml:43
         if pad and padded_rows.graph_tokens > max(present(config.captured_tokens)):
             raise broken_relation(
                 "extend",
@@ -1167,9 +1237,9 @@ class PrefillGraphTargetRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:41",
+                place="specs/sglang/runners/prefill_graph.yaml:43",
             )
-        # specs/sglang/runners/prefill_graph.yaml:42
+        # specs/sglang/runners/prefill_graph.yaml:44
         if pad and not (
             config.shares_prefill_graphs
             or next_in(padded_rows.graph_tokens, present(config.captured_tokens)) <= 2 * rows.tokens
@@ -1205,9 +1275,9 @@ class PrefillGraphTargetRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:42",
+                place="specs/sglang/runners/prefill_graph.yaml:44",
             )
-        # specs/sglang/runners/prefill_graph.yaml:43
+        # specs/sglang/runners/prefill_graph.yaml:45
         if pad and not (
             not config.whole_prefill_graph
             or padded_rows.requests <= present(config.full_prefill_max_req)
@@ -1222,7 +1292,7 @@ class PrefillGraphTargetRunner:
                     "enable_prefill_graph": config.enable_prefill_graph,
                     "prefill_graph_backend": config.prefill_graph_backend,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:43",
+                place="specs/sglang/runners/prefill_graph.yaml:45",
             )
         if pad:
             padded_rows = fit_extend(config, padded_rows)
@@ -1297,7 +1367,7 @@ class PrefillGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/prefill_graph.yaml:41
+        # specs/sglang/runners/prefill_graph.yaml:43
         if pad and padded_rows.graph_tokens > max(present(config.captured_tokens)):
             raise broken_relation(
                 "idle_beside_extend",
@@ -1326,9 +1396,9 @@ class PrefillGraphTargetRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:41",
+                place="specs/sglang/runners/prefill_graph.yaml:43",
             )
-        # specs/sglang/runners/prefill_graph.yaml:42
+        # specs/sglang/runners/prefill_graph.yaml:44
         if pad and not (
             config.shares_prefill_graphs
             or next_in(padded_rows.graph_tokens, present(config.captured_tokens)) <= 2 * rows.tokens
@@ -1364,9 +1434,9 @@ class PrefillGraphTargetRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:42",
+                place="specs/sglang/runners/prefill_graph.yaml:44",
             )
-        # specs/sglang/runners/prefill_graph.yaml:43
+        # specs/sglang/runners/prefill_graph.yaml:45
         if pad and not (
             not config.whole_prefill_graph
             or padded_rows.requests <= present(config.full_prefill_max_req)
@@ -1381,7 +1451,7 @@ class PrefillGraphTargetRunner:
                     "enable_prefill_graph": config.enable_prefill_graph,
                     "prefill_graph_backend": config.prefill_graph_backend,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:43",
+                place="specs/sglang/runners/prefill_graph.yaml:45",
             )
         if pad:
             padded_rows = fit_idle_beside_extend(config, padded_rows)
@@ -1562,7 +1632,7 @@ class PrefillGraphTargetRunner:
             if pad
             else rows
         )
-        # specs/sglang/runners/prefill_graph.yaml:41
+        # specs/sglang/runners/prefill_graph.yaml:43
         if pad and padded_rows.graph_tokens > max(present(config.captured_tokens)):
             raise broken_relation(
                 "mixed",
@@ -1591,9 +1661,9 @@ class PrefillGraphTargetRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:41",
+                place="specs/sglang/runners/prefill_graph.yaml:43",
             )
-        # specs/sglang/runners/prefill_graph.yaml:42
+        # specs/sglang/runners/prefill_graph.yaml:44
         if pad and not (
             config.shares_prefill_graphs
             or next_in(padded_rows.graph_tokens, present(config.captured_tokens)) <= 2 * rows.tokens
@@ -1629,9 +1699,9 @@ class PrefillGraphTargetRunner:
                     "capture_tokens": config.capture_tokens,
                     "full_prefill_max_req": config.full_prefill_max_req,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:42",
+                place="specs/sglang/runners/prefill_graph.yaml:44",
             )
-        # specs/sglang/runners/prefill_graph.yaml:43
+        # specs/sglang/runners/prefill_graph.yaml:45
         if pad and not (
             not config.whole_prefill_graph
             or padded_rows.requests <= present(config.full_prefill_max_req)
@@ -1646,7 +1716,7 @@ class PrefillGraphTargetRunner:
                     "enable_prefill_graph": config.enable_prefill_graph,
                     "prefill_graph_backend": config.prefill_graph_backend,
                 },
-                place="specs/sglang/runners/prefill_graph.yaml:43",
+                place="specs/sglang/runners/prefill_graph.yaml:45",
             )
         if pad:
             padded_rows = fit_mixed(config, padded_rows)
@@ -1765,7 +1835,30 @@ class PrefillGraphTargetRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:93",
             )
-        # specs/sglang/slots.yaml:257
+        # specs/sglang/slots.yaml:97
+        if registry.pipeline_residual_bank is not None and live.pipeline_residual_bank is not None:
+            check_source(
+                mode,
+                "pipeline_residual_bank",
+                live.pipeline_residual_bank,
+                shape=(rows.proxy_tokens, config.attention_residual_blocks, config.hidden_size),
+                into=registry.pipeline_residual_bank,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:97",
+            )
+        # specs/sglang/slots.yaml:101
+        if registry.pipeline_topk_indices is not None and live.pipeline_topk_indices is not None:
+            check_source(
+                mode,
+                "pipeline_topk_indices",
+                live.pipeline_topk_indices,
+                shape=(rows.tokens, config.proxy_index_topk),
+                into=registry.pipeline_topk_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:101",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:272
         if registry.static_seq_lens is not None and (
             live.seq_lens is not None or rows.requests > 0
         ):
@@ -1776,10 +1869,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:257",
+                place="specs/sglang/slots.yaml:272",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:260
+        # specs/sglang/slots.yaml:275
         if registry.static_extend_seq_lens is not None and (
             live.extend_seq_lens is not None or rows.requests > 0
         ):
@@ -1790,10 +1883,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:260",
+                place="specs/sglang/slots.yaml:275",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:263
+        # specs/sglang/slots.yaml:278
         if registry.static_extend_prefix_lens is not None and (
             live.extend_prefix_lens is not None or rows.requests > 0
         ):
@@ -1804,10 +1897,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_prefix_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:263",
+                place="specs/sglang/slots.yaml:278",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:266
+        # specs/sglang/slots.yaml:281
         if registry.static_extend_start_loc is not None and live.extend_start_loc is not None:
             check_source(
                 mode,
@@ -1816,10 +1909,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_start_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:266",
+                place="specs/sglang/slots.yaml:281",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:269
+        # specs/sglang/slots.yaml:284
         if registry.static_req_pool_indices is not None and (
             live.req_pool_indices is not None or rows.requests > 0
         ):
@@ -1830,10 +1923,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_req_pool_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:269",
+                place="specs/sglang/slots.yaml:284",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:272
+        # specs/sglang/slots.yaml:287
         if registry.static_orig_seq_lens is not None and live.orig_seq_lens is not None:
             check_source(
                 mode,
@@ -1842,10 +1935,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_orig_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:272",
+                place="specs/sglang/slots.yaml:287",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:276
+        # specs/sglang/slots.yaml:291
         if registry.static_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_source(
                 mode,
@@ -1854,9 +1947,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:276",
+                place="specs/sglang/slots.yaml:291",
             )
-        # specs/sglang/slots.yaml:302
+        # specs/sglang/slots.yaml:317
         if registry.static_mrope_positions is not None and live.mrope_positions is not None:
             check_source(
                 mode,
@@ -1865,9 +1958,9 @@ class PrefillGraphTargetRunner:
                 shape=(3, rows.tokens),
                 into=registry.static_mrope_positions,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:302",
+                place="specs/sglang/slots.yaml:317",
             )
-        # specs/sglang/slots.yaml:306
+        # specs/sglang/slots.yaml:321
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -1876,9 +1969,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:306",
+                place="specs/sglang/slots.yaml:321",
             )
-        # specs/sglang/slots.yaml:310
+        # specs/sglang/slots.yaml:325
         if registry.static_mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -1887,9 +1980,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:310",
+                place="specs/sglang/slots.yaml:325",
             )
-        # specs/sglang/slots.yaml:313
+        # specs/sglang/slots.yaml:328
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_source(
                 mode,
@@ -1898,7 +1991,7 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_seqlens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:313",
+                place="specs/sglang/slots.yaml:328",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
@@ -1964,24 +2057,58 @@ class PrefillGraphTargetRunner:
                 ),
             ),
             SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.proxy_tokens,
+                        config.attention_residual_blocks,
+                        config.hidden_size,
+                    ),
+                    (
+                        extents.padded.proxy_tokens,
+                        config.attention_residual_blocks,
+                        config.hidden_size,
+                    ),
+                ),
+                # specs/sglang/slots.yaml:97
+                Slot(
+                    "pipeline_residual_bank",
+                    registry.pipeline_residual_bank,
+                    source="pipeline_residual_bank",
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.proxy_index_topk),
+                    (extents.padded.tokens, config.proxy_index_topk),
+                ),
+                # specs/sglang/slots.yaml:101
+                Slot(
+                    "pipeline_topk_indices",
+                    registry.pipeline_topk_indices,
+                    source="pipeline_topk_indices",
+                    optional=True,
+                ),
+            ),
+            SlotGroup(
                 lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
-                # specs/sglang/slots.yaml:257
+                # specs/sglang/slots.yaml:272
                 Slot("static_seq_lens", registry.static_seq_lens, source="seq_lens", fill=0),
-                # specs/sglang/slots.yaml:260
+                # specs/sglang/slots.yaml:275
                 Slot(
                     "static_extend_seq_lens",
                     registry.static_extend_seq_lens,
                     source="extend_seq_lens",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:263
+                # specs/sglang/slots.yaml:278
                 Slot(
                     "static_extend_prefix_lens",
                     registry.static_extend_prefix_lens,
                     source="extend_prefix_lens",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:266
+                # specs/sglang/slots.yaml:281
                 Slot(
                     "static_extend_start_loc",
                     registry.static_extend_start_loc,
@@ -1989,14 +2116,14 @@ class PrefillGraphTargetRunner:
                     fill=lambda _, extents: extents.rows.tokens,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:269
+                # specs/sglang/slots.yaml:284
                 Slot(
                     "static_req_pool_indices",
                     registry.static_req_pool_indices,
                     source="req_pool_indices",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:272
+                # specs/sglang/slots.yaml:287
                 Slot(
                     "static_orig_seq_lens",
                     registry.static_orig_seq_lens,
@@ -2004,7 +2131,7 @@ class PrefillGraphTargetRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:276
+                # specs/sglang/slots.yaml:291
                 Slot(
                     "static_seq_lens_cpu",
                     registry.static_seq_lens_cpu,
@@ -2012,7 +2139,7 @@ class PrefillGraphTargetRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:306
+                # specs/sglang/slots.yaml:321
                 Slot(
                     "static_mamba_track_indices",
                     registry.static_mamba_track_indices,
@@ -2020,7 +2147,7 @@ class PrefillGraphTargetRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:310
+                # specs/sglang/slots.yaml:325
                 Slot(
                     "static_mamba_track_mask",
                     registry.static_mamba_track_mask,
@@ -2028,7 +2155,7 @@ class PrefillGraphTargetRunner:
                     fill=0,
                     optional=True,
                 ),
-                # specs/sglang/slots.yaml:313
+                # specs/sglang/slots.yaml:328
                 Slot(
                     "static_mamba_track_seqlens",
                     registry.static_mamba_track_seqlens,
@@ -2041,13 +2168,13 @@ class PrefillGraphTargetRunner:
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
                 ),
-                # specs/sglang/slots.yaml:279
+                # specs/sglang/slots.yaml:294
                 Slot("prefix_starts", registry.prefix_starts),
-                # specs/sglang/slots.yaml:282
+                # specs/sglang/slots.yaml:297
                 Slot("prefix_seq_lens", registry.prefix_seq_lens),
-                # specs/sglang/slots.yaml:292
+                # specs/sglang/slots.yaml:307
                 Slot("prefix_starts_cpu", registry.prefix_starts_cpu),
-                # specs/sglang/slots.yaml:295
+                # specs/sglang/slots.yaml:310
                 Slot("prefix_seq_lens_cpu", registry.prefix_seq_lens_cpu),
             ),
             SlotGroup(
@@ -2055,7 +2182,7 @@ class PrefillGraphTargetRunner:
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req) + 1),
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req) + 1),
                 ),
-                # specs/sglang/slots.yaml:285
+                # specs/sglang/slots.yaml:300
                 Slot("prefix_cu_seq_lens", registry.prefix_cu_seq_lens),
             ),
             SlotGroup(
@@ -2069,7 +2196,7 @@ class PrefillGraphTargetRunner:
                         present(config.full_prefill_max_req) * present(config.prefix_chunk_length),
                     ),
                 ),
-                # specs/sglang/slots.yaml:289
+                # specs/sglang/slots.yaml:304
                 Slot("prefix_kv_indices", registry.prefix_kv_indices),
             ),
             SlotGroup(
@@ -2077,12 +2204,12 @@ class PrefillGraphTargetRunner:
                     (extents.rows.tokens, config.hidden_size),
                     (extents.padded.tokens, config.hidden_size),
                 ),
-                # specs/sglang/slots.yaml:298
+                # specs/sglang/slots.yaml:313
                 Slot("static_input_embeds", registry.static_input_embeds),
             ),
             SlotGroup(
                 lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
-                # specs/sglang/slots.yaml:302
+                # specs/sglang/slots.yaml:317
                 Slot(
                     "static_mrope_positions",
                     registry.static_mrope_positions,
@@ -2093,7 +2220,7 @@ class PrefillGraphTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:321
+                # specs/sglang/slots.yaml:336
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -2147,6 +2274,15 @@ class PrefillGraphTargetRunner:
                 config.max_total_tokens_target + config.page_size - 1,
                 place="specs/sglang/slots.yaml:9",
             )
+        if registry.pipeline_topk_indices is not None and live.pipeline_topk_indices is not None:
+            check_values(
+                mode,
+                "pipeline_topk_indices",
+                live.pipeline_topk_indices,
+                -1,
+                2147483647,
+                place="specs/sglang/slots.yaml:101",
+            )
         if registry.static_seq_lens is not None and live.seq_lens is not None:
             check_values(
                 mode,
@@ -2154,7 +2290,7 @@ class PrefillGraphTargetRunner:
                 live.seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:257",
+                place="specs/sglang/slots.yaml:272",
             )
         if registry.static_extend_seq_lens is not None and live.extend_seq_lens is not None:
             check_values(
@@ -2163,7 +2299,7 @@ class PrefillGraphTargetRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:260",
+                place="specs/sglang/slots.yaml:275",
             )
         if registry.static_extend_prefix_lens is not None and live.extend_prefix_lens is not None:
             check_values(
@@ -2172,7 +2308,7 @@ class PrefillGraphTargetRunner:
                 live.extend_prefix_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:263",
+                place="specs/sglang/slots.yaml:278",
             )
         if registry.static_extend_start_loc is not None and live.extend_start_loc is not None:
             check_values(
@@ -2181,7 +2317,7 @@ class PrefillGraphTargetRunner:
                 live.extend_start_loc,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:266",
+                place="specs/sglang/slots.yaml:281",
             )
         if registry.static_req_pool_indices is not None and live.req_pool_indices is not None:
             check_values(
@@ -2190,7 +2326,7 @@ class PrefillGraphTargetRunner:
                 live.req_pool_indices,
                 0,
                 config.request_pool_size,
-                place="specs/sglang/slots.yaml:269",
+                place="specs/sglang/slots.yaml:284",
             )
         if registry.static_orig_seq_lens is not None and live.orig_seq_lens is not None:
             check_values(
@@ -2199,7 +2335,7 @@ class PrefillGraphTargetRunner:
                 live.orig_seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:272",
+                place="specs/sglang/slots.yaml:287",
             )
         if registry.static_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_values(
@@ -2208,7 +2344,7 @@ class PrefillGraphTargetRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:276",
+                place="specs/sglang/slots.yaml:291",
             )
         if registry.static_mrope_positions is not None and live.mrope_positions is not None:
             check_values(
@@ -2217,7 +2353,7 @@ class PrefillGraphTargetRunner:
                 live.mrope_positions,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:302",
+                place="specs/sglang/slots.yaml:317",
             )
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -2226,7 +2362,7 @@ class PrefillGraphTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:306",
+                place="specs/sglang/slots.yaml:321",
             )
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_values(
@@ -2235,7 +2371,7 @@ class PrefillGraphTargetRunner:
                 live.mamba_track_seqlens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:313",
+                place="specs/sglang/slots.yaml:328",
             )
 
     def _poison_capture_prefill(self, live: LiveBatch) -> None:
@@ -2247,6 +2383,8 @@ class PrefillGraphTargetRunner:
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
         poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
         poison_around(self.registry.pipeline_residual, live.pipeline_residual)
+        poison_around(self.registry.pipeline_residual_bank, live.pipeline_residual_bank)
+        poison_around(self.registry.pipeline_topk_indices, live.pipeline_topk_indices)
         poison_around(self.registry.static_seq_lens, live.seq_lens)
         poison_around(self.registry.static_extend_seq_lens, live.extend_seq_lens)
         poison_around(self.registry.static_extend_prefix_lens, live.extend_prefix_lens)
@@ -2285,70 +2423,70 @@ class PrefillGraphTargetRunner:
             )
         if batch.static_seq_lens is not None:
             require_unpoisoned(
-                mode, "static_seq_lens", batch.static_seq_lens, place="specs/sglang/slots.yaml:257"
+                mode, "static_seq_lens", batch.static_seq_lens, place="specs/sglang/slots.yaml:272"
             )
         if batch.static_extend_seq_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_seq_lens",
                 batch.static_extend_seq_lens,
-                place="specs/sglang/slots.yaml:260",
+                place="specs/sglang/slots.yaml:275",
             )
         if batch.static_extend_prefix_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_prefix_lens",
                 batch.static_extend_prefix_lens,
-                place="specs/sglang/slots.yaml:263",
+                place="specs/sglang/slots.yaml:278",
             )
         if batch.static_extend_start_loc is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_start_loc",
                 batch.static_extend_start_loc,
-                place="specs/sglang/slots.yaml:266",
+                place="specs/sglang/slots.yaml:281",
             )
         if batch.static_req_pool_indices is not None:
             require_unpoisoned(
                 mode,
                 "static_req_pool_indices",
                 batch.static_req_pool_indices,
-                place="specs/sglang/slots.yaml:269",
+                place="specs/sglang/slots.yaml:284",
             )
         if batch.static_orig_seq_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_orig_seq_lens",
                 batch.static_orig_seq_lens,
-                place="specs/sglang/slots.yaml:272",
+                place="specs/sglang/slots.yaml:287",
             )
         if batch.static_seq_lens_cpu is not None:
             require_unpoisoned(
                 mode,
                 "static_seq_lens_cpu",
                 batch.static_seq_lens_cpu,
-                place="specs/sglang/slots.yaml:276",
+                place="specs/sglang/slots.yaml:291",
             )
         if batch.static_mrope_positions is not None:
             require_unpoisoned(
                 mode,
                 "static_mrope_positions",
                 batch.static_mrope_positions,
-                place="specs/sglang/slots.yaml:302",
+                place="specs/sglang/slots.yaml:317",
             )
         if batch.static_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_indices",
                 batch.static_mamba_track_indices,
-                place="specs/sglang/slots.yaml:306",
+                place="specs/sglang/slots.yaml:321",
             )
         if batch.static_mamba_track_mask is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_mask",
                 batch.static_mamba_track_mask,
-                place="specs/sglang/slots.yaml:310",
+                place="specs/sglang/slots.yaml:325",
             )
 
     def _check_sources_idle_beside_extend(self, live: LiveBatch, rows: Rows, known: bool) -> None:
@@ -2417,7 +2555,30 @@ class PrefillGraphTargetRunner:
                 regions=registry.regions,
                 place="specs/sglang/slots.yaml:93",
             )
-        # specs/sglang/slots.yaml:257
+        # specs/sglang/slots.yaml:97
+        if registry.pipeline_residual_bank is not None and live.pipeline_residual_bank is not None:
+            check_source(
+                mode,
+                "pipeline_residual_bank",
+                live.pipeline_residual_bank,
+                shape=(rows.proxy_tokens, config.attention_residual_blocks, config.hidden_size),
+                into=registry.pipeline_residual_bank,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:97",
+            )
+        # specs/sglang/slots.yaml:101
+        if registry.pipeline_topk_indices is not None and live.pipeline_topk_indices is not None:
+            check_source(
+                mode,
+                "pipeline_topk_indices",
+                live.pipeline_topk_indices,
+                shape=(rows.tokens, config.proxy_index_topk),
+                into=registry.pipeline_topk_indices,
+                regions=registry.regions,
+                place="specs/sglang/slots.yaml:101",
+                accepts=(torch.int64,),
+            )
+        # specs/sglang/slots.yaml:272
         if registry.static_seq_lens is not None and (
             live.seq_lens is not None or rows.requests > 0
         ):
@@ -2428,10 +2589,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:257",
+                place="specs/sglang/slots.yaml:272",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:260
+        # specs/sglang/slots.yaml:275
         if registry.static_extend_seq_lens is not None and (
             live.extend_seq_lens is not None or rows.requests > 0
         ):
@@ -2442,10 +2603,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:260",
+                place="specs/sglang/slots.yaml:275",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:263
+        # specs/sglang/slots.yaml:278
         if registry.static_extend_prefix_lens is not None and (
             live.extend_prefix_lens is not None or rows.requests > 0
         ):
@@ -2456,10 +2617,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_prefix_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:263",
+                place="specs/sglang/slots.yaml:278",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:266
+        # specs/sglang/slots.yaml:281
         if registry.static_extend_start_loc is not None and live.extend_start_loc is not None:
             check_source(
                 mode,
@@ -2468,10 +2629,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_extend_start_loc,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:266",
+                place="specs/sglang/slots.yaml:281",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:269
+        # specs/sglang/slots.yaml:284
         if registry.static_req_pool_indices is not None and (
             live.req_pool_indices is not None or rows.requests > 0
         ):
@@ -2482,10 +2643,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_req_pool_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:269",
+                place="specs/sglang/slots.yaml:284",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:272
+        # specs/sglang/slots.yaml:287
         if registry.static_orig_seq_lens is not None and live.orig_seq_lens is not None:
             check_source(
                 mode,
@@ -2494,10 +2655,10 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_orig_seq_lens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:272",
+                place="specs/sglang/slots.yaml:287",
                 accepts=(torch.int32,),
             )
-        # specs/sglang/slots.yaml:276
+        # specs/sglang/slots.yaml:291
         if registry.static_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_source(
                 mode,
@@ -2506,9 +2667,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_seq_lens_cpu,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:276",
+                place="specs/sglang/slots.yaml:291",
             )
-        # specs/sglang/slots.yaml:302
+        # specs/sglang/slots.yaml:317
         if registry.static_mrope_positions is not None and live.mrope_positions is not None:
             check_source(
                 mode,
@@ -2517,9 +2678,9 @@ class PrefillGraphTargetRunner:
                 shape=(3, rows.tokens),
                 into=registry.static_mrope_positions,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:302",
+                place="specs/sglang/slots.yaml:317",
             )
-        # specs/sglang/slots.yaml:306
+        # specs/sglang/slots.yaml:321
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_source(
                 mode,
@@ -2528,9 +2689,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_indices,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:306",
+                place="specs/sglang/slots.yaml:321",
             )
-        # specs/sglang/slots.yaml:310
+        # specs/sglang/slots.yaml:325
         if registry.static_mamba_track_mask is not None and live.mamba_track_mask is not None:
             check_source(
                 mode,
@@ -2539,9 +2700,9 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_mask,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:310",
+                place="specs/sglang/slots.yaml:325",
             )
-        # specs/sglang/slots.yaml:313
+        # specs/sglang/slots.yaml:328
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_source(
                 mode,
@@ -2550,7 +2711,7 @@ class PrefillGraphTargetRunner:
                 shape=(rows.requests,),
                 into=registry.static_mamba_track_seqlens,
                 regions=registry.regions,
-                place="specs/sglang/slots.yaml:313",
+                place="specs/sglang/slots.yaml:328",
                 accepts=(torch.int64,),
             )
         if self.debug.values:
@@ -2604,66 +2765,98 @@ class PrefillGraphTargetRunner:
                 Slot("pipeline_residual", registry.pipeline_residual, source="pipeline_residual"),
             ),
             SlotGroup(
+                lambda extents: (
+                    (
+                        extents.rows.proxy_tokens,
+                        config.attention_residual_blocks,
+                        config.hidden_size,
+                    ),
+                    (
+                        extents.padded.proxy_tokens,
+                        config.attention_residual_blocks,
+                        config.hidden_size,
+                    ),
+                ),
+                # specs/sglang/slots.yaml:97
+                Slot(
+                    "pipeline_residual_bank",
+                    registry.pipeline_residual_bank,
+                    source="pipeline_residual_bank",
+                ),
+            ),
+            SlotGroup(
+                lambda extents: (
+                    (extents.rows.tokens, config.proxy_index_topk),
+                    (extents.padded.tokens, config.proxy_index_topk),
+                ),
+                # specs/sglang/slots.yaml:101
+                Slot(
+                    "pipeline_topk_indices",
+                    registry.pipeline_topk_indices,
+                    source="pipeline_topk_indices",
+                ),
+            ),
+            SlotGroup(
                 lambda extents: ((extents.rows.requests,), (extents.padded.requests,)),
-                # specs/sglang/slots.yaml:257
+                # specs/sglang/slots.yaml:272
                 Slot("static_seq_lens", registry.static_seq_lens, source="seq_lens", fill=0),
-                # specs/sglang/slots.yaml:260
+                # specs/sglang/slots.yaml:275
                 Slot(
                     "static_extend_seq_lens",
                     registry.static_extend_seq_lens,
                     source="extend_seq_lens",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:263
+                # specs/sglang/slots.yaml:278
                 Slot(
                     "static_extend_prefix_lens",
                     registry.static_extend_prefix_lens,
                     source="extend_prefix_lens",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:266
+                # specs/sglang/slots.yaml:281
                 Slot(
                     "static_extend_start_loc",
                     registry.static_extend_start_loc,
                     source="extend_start_loc",
                     fill=lambda _, extents: extents.rows.tokens,
                 ),
-                # specs/sglang/slots.yaml:269
+                # specs/sglang/slots.yaml:284
                 Slot(
                     "static_req_pool_indices",
                     registry.static_req_pool_indices,
                     source="req_pool_indices",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:272
+                # specs/sglang/slots.yaml:287
                 Slot(
                     "static_orig_seq_lens",
                     registry.static_orig_seq_lens,
                     source="orig_seq_lens",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:276
+                # specs/sglang/slots.yaml:291
                 Slot(
                     "static_seq_lens_cpu",
                     registry.static_seq_lens_cpu,
                     source="seq_lens_cpu",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:306
+                # specs/sglang/slots.yaml:321
                 Slot(
                     "static_mamba_track_indices",
                     registry.static_mamba_track_indices,
                     source="mamba_track_indices",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:310
+                # specs/sglang/slots.yaml:325
                 Slot(
                     "static_mamba_track_mask",
                     registry.static_mamba_track_mask,
                     source="mamba_track_mask",
                     fill=0,
                 ),
-                # specs/sglang/slots.yaml:313
+                # specs/sglang/slots.yaml:328
                 Slot(
                     "static_mamba_track_seqlens",
                     registry.static_mamba_track_seqlens,
@@ -2675,13 +2868,13 @@ class PrefillGraphTargetRunner:
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req)),
                 ),
-                # specs/sglang/slots.yaml:279
+                # specs/sglang/slots.yaml:294
                 Slot("prefix_starts", registry.prefix_starts),
-                # specs/sglang/slots.yaml:282
+                # specs/sglang/slots.yaml:297
                 Slot("prefix_seq_lens", registry.prefix_seq_lens),
-                # specs/sglang/slots.yaml:292
+                # specs/sglang/slots.yaml:307
                 Slot("prefix_starts_cpu", registry.prefix_starts_cpu),
-                # specs/sglang/slots.yaml:295
+                # specs/sglang/slots.yaml:310
                 Slot("prefix_seq_lens_cpu", registry.prefix_seq_lens_cpu),
             ),
             SlotGroup(
@@ -2689,7 +2882,7 @@ class PrefillGraphTargetRunner:
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req) + 1),
                     (max(present(config.prefix_chunks)), present(config.full_prefill_max_req) + 1),
                 ),
-                # specs/sglang/slots.yaml:285
+                # specs/sglang/slots.yaml:300
                 Slot("prefix_cu_seq_lens", registry.prefix_cu_seq_lens),
             ),
             SlotGroup(
@@ -2703,7 +2896,7 @@ class PrefillGraphTargetRunner:
                         present(config.full_prefill_max_req) * present(config.prefix_chunk_length),
                     ),
                 ),
-                # specs/sglang/slots.yaml:289
+                # specs/sglang/slots.yaml:304
                 Slot("prefix_kv_indices", registry.prefix_kv_indices),
             ),
             SlotGroup(
@@ -2711,12 +2904,12 @@ class PrefillGraphTargetRunner:
                     (extents.rows.tokens, config.hidden_size),
                     (extents.padded.tokens, config.hidden_size),
                 ),
-                # specs/sglang/slots.yaml:298
+                # specs/sglang/slots.yaml:313
                 Slot("static_input_embeds", registry.static_input_embeds),
             ),
             SlotGroup(
                 lambda extents: ((3, extents.rows.tokens), (3, extents.padded.tokens)),
-                # specs/sglang/slots.yaml:302
+                # specs/sglang/slots.yaml:317
                 Slot(
                     "static_mrope_positions",
                     registry.static_mrope_positions,
@@ -2726,7 +2919,7 @@ class PrefillGraphTargetRunner:
             ),
             SlotGroup(
                 lambda extents: ((1,), (1,)),
-                # specs/sglang/slots.yaml:321
+                # specs/sglang/slots.yaml:336
                 Slot(
                     "num_token_non_padded",
                     registry.num_token_non_padded,
@@ -2780,6 +2973,15 @@ class PrefillGraphTargetRunner:
                 config.max_total_tokens_target + config.page_size - 1,
                 place="specs/sglang/slots.yaml:9",
             )
+        if registry.pipeline_topk_indices is not None and live.pipeline_topk_indices is not None:
+            check_values(
+                mode,
+                "pipeline_topk_indices",
+                live.pipeline_topk_indices,
+                -1,
+                2147483647,
+                place="specs/sglang/slots.yaml:101",
+            )
         if registry.static_seq_lens is not None and live.seq_lens is not None:
             check_values(
                 mode,
@@ -2787,7 +2989,7 @@ class PrefillGraphTargetRunner:
                 live.seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:257",
+                place="specs/sglang/slots.yaml:272",
             )
         if registry.static_extend_seq_lens is not None and live.extend_seq_lens is not None:
             check_values(
@@ -2796,7 +2998,7 @@ class PrefillGraphTargetRunner:
                 live.extend_seq_lens,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:260",
+                place="specs/sglang/slots.yaml:275",
             )
         if registry.static_extend_prefix_lens is not None and live.extend_prefix_lens is not None:
             check_values(
@@ -2805,7 +3007,7 @@ class PrefillGraphTargetRunner:
                 live.extend_prefix_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:263",
+                place="specs/sglang/slots.yaml:278",
             )
         if registry.static_extend_start_loc is not None and live.extend_start_loc is not None:
             check_values(
@@ -2814,7 +3016,7 @@ class PrefillGraphTargetRunner:
                 live.extend_start_loc,
                 0,
                 2147483647,
-                place="specs/sglang/slots.yaml:266",
+                place="specs/sglang/slots.yaml:281",
             )
         if registry.static_req_pool_indices is not None and live.req_pool_indices is not None:
             check_values(
@@ -2823,7 +3025,7 @@ class PrefillGraphTargetRunner:
                 live.req_pool_indices,
                 0,
                 config.request_pool_size,
-                place="specs/sglang/slots.yaml:269",
+                place="specs/sglang/slots.yaml:284",
             )
         if registry.static_orig_seq_lens is not None and live.orig_seq_lens is not None:
             check_values(
@@ -2832,7 +3034,7 @@ class PrefillGraphTargetRunner:
                 live.orig_seq_lens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:272",
+                place="specs/sglang/slots.yaml:287",
             )
         if registry.static_seq_lens_cpu is not None and live.seq_lens_cpu is not None:
             check_values(
@@ -2841,7 +3043,7 @@ class PrefillGraphTargetRunner:
                 live.seq_lens_cpu,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:276",
+                place="specs/sglang/slots.yaml:291",
             )
         if registry.static_mrope_positions is not None and live.mrope_positions is not None:
             check_values(
@@ -2850,7 +3052,7 @@ class PrefillGraphTargetRunner:
                 live.mrope_positions,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:302",
+                place="specs/sglang/slots.yaml:317",
             )
         if registry.static_mamba_track_indices is not None and live.mamba_track_indices is not None:
             check_values(
@@ -2859,7 +3061,7 @@ class PrefillGraphTargetRunner:
                 live.mamba_track_indices,
                 0,
                 present(config.mamba_cache_size),
-                place="specs/sglang/slots.yaml:306",
+                place="specs/sglang/slots.yaml:321",
             )
         if registry.static_mamba_track_seqlens is not None and live.mamba_track_seqlens is not None:
             check_values(
@@ -2868,7 +3070,7 @@ class PrefillGraphTargetRunner:
                 live.mamba_track_seqlens,
                 0,
                 config.context_length + 512,
-                place="specs/sglang/slots.yaml:313",
+                place="specs/sglang/slots.yaml:328",
             )
 
     def _poison_idle_beside_extend(self, live: LiveBatch) -> None:
@@ -2880,6 +3082,8 @@ class PrefillGraphTargetRunner:
         poison_around(self.registry.out_cache_loc, live.out_cache_loc)
         poison_around(self.registry.pipeline_hidden_states, live.pipeline_hidden_states)
         poison_around(self.registry.pipeline_residual, live.pipeline_residual)
+        poison_around(self.registry.pipeline_residual_bank, live.pipeline_residual_bank)
+        poison_around(self.registry.pipeline_topk_indices, live.pipeline_topk_indices)
         poison_around(self.registry.static_seq_lens, live.seq_lens)
         poison_around(self.registry.static_extend_seq_lens, live.extend_seq_lens)
         poison_around(self.registry.static_extend_prefix_lens, live.extend_prefix_lens)
@@ -2918,70 +3122,70 @@ class PrefillGraphTargetRunner:
             )
         if batch.static_seq_lens is not None:
             require_unpoisoned(
-                mode, "static_seq_lens", batch.static_seq_lens, place="specs/sglang/slots.yaml:257"
+                mode, "static_seq_lens", batch.static_seq_lens, place="specs/sglang/slots.yaml:272"
             )
         if batch.static_extend_seq_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_seq_lens",
                 batch.static_extend_seq_lens,
-                place="specs/sglang/slots.yaml:260",
+                place="specs/sglang/slots.yaml:275",
             )
         if batch.static_extend_prefix_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_prefix_lens",
                 batch.static_extend_prefix_lens,
-                place="specs/sglang/slots.yaml:263",
+                place="specs/sglang/slots.yaml:278",
             )
         if batch.static_extend_start_loc is not None:
             require_unpoisoned(
                 mode,
                 "static_extend_start_loc",
                 batch.static_extend_start_loc,
-                place="specs/sglang/slots.yaml:266",
+                place="specs/sglang/slots.yaml:281",
             )
         if batch.static_req_pool_indices is not None:
             require_unpoisoned(
                 mode,
                 "static_req_pool_indices",
                 batch.static_req_pool_indices,
-                place="specs/sglang/slots.yaml:269",
+                place="specs/sglang/slots.yaml:284",
             )
         if batch.static_orig_seq_lens is not None:
             require_unpoisoned(
                 mode,
                 "static_orig_seq_lens",
                 batch.static_orig_seq_lens,
-                place="specs/sglang/slots.yaml:272",
+                place="specs/sglang/slots.yaml:287",
             )
         if batch.static_seq_lens_cpu is not None:
             require_unpoisoned(
                 mode,
                 "static_seq_lens_cpu",
                 batch.static_seq_lens_cpu,
-                place="specs/sglang/slots.yaml:276",
+                place="specs/sglang/slots.yaml:291",
             )
         if batch.static_mrope_positions is not None:
             require_unpoisoned(
                 mode,
                 "static_mrope_positions",
                 batch.static_mrope_positions,
-                place="specs/sglang/slots.yaml:302",
+                place="specs/sglang/slots.yaml:317",
             )
         if batch.static_mamba_track_indices is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_indices",
                 batch.static_mamba_track_indices,
-                place="specs/sglang/slots.yaml:306",
+                place="specs/sglang/slots.yaml:321",
             )
         if batch.static_mamba_track_mask is not None:
             require_unpoisoned(
                 mode,
                 "static_mamba_track_mask",
                 batch.static_mamba_track_mask,
-                place="specs/sglang/slots.yaml:310",
+                place="specs/sglang/slots.yaml:325",
             )
 
     def _execute_capturing(
@@ -2989,27 +3193,27 @@ class PrefillGraphTargetRunner:
     ) -> OutputT:
         """The steps of capture_prefill."""
         config = self.config
-        # specs/sglang/runners/prefill_graph.yaml:86
+        # specs/sglang/runners/prefill_graph.yaml:88
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/prefill_graph.yaml:87
+        # specs/sglang/runners/prefill_graph.yaml:89
         engine.plan_prefill(batch)
         if config.splits_prefill:
-            # specs/sglang/runners/prefill_graph.yaml:88
+            # specs/sglang/runners/prefill_graph.yaml:90
             engine.split_prefill(batch)
-        # specs/sglang/runners/prefill_graph.yaml:89
+        # specs/sglang/runners/prefill_graph.yaml:91
         engine.capture(batch)
-        # specs/sglang/runners/prefill_graph.yaml:93
+        # specs/sglang/runners/prefill_graph.yaml:95
         with engine.timer(batch):
-            # specs/sglang/runners/prefill_graph.yaml:94
+            # specs/sglang/runners/prefill_graph.yaml:96
             output = engine.replay(batch)
-        # specs/sglang/runners/prefill_graph.yaml:97
+        # specs/sglang/runners/prefill_graph.yaml:99
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/prefill_graph.yaml:97",
+            place="specs/sglang/runners/prefill_graph.yaml:99",
         )
         return output
 
@@ -3018,24 +3222,24 @@ class PrefillGraphTargetRunner:
     ) -> OutputT:
         """The steps of decode_beside_extend, extend, idle_beside_extend, mixed."""
         config = self.config
-        # specs/sglang/runners/prefill_graph.yaml:86
+        # specs/sglang/runners/prefill_graph.yaml:88
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/prefill_graph.yaml:87
+        # specs/sglang/runners/prefill_graph.yaml:89
         engine.plan_prefill(batch)
         if config.splits_prefill:
-            # specs/sglang/runners/prefill_graph.yaml:88
+            # specs/sglang/runners/prefill_graph.yaml:90
             engine.split_prefill(batch)
-        # specs/sglang/runners/prefill_graph.yaml:93
+        # specs/sglang/runners/prefill_graph.yaml:95
         with engine.timer(batch):
-            # specs/sglang/runners/prefill_graph.yaml:94
+            # specs/sglang/runners/prefill_graph.yaml:96
             output = engine.replay(batch)
-        # specs/sglang/runners/prefill_graph.yaml:97
+        # specs/sglang/runners/prefill_graph.yaml:99
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/prefill_graph.yaml:97",
+            place="specs/sglang/runners/prefill_graph.yaml:99",
         )
         return output

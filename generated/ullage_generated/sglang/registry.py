@@ -68,6 +68,8 @@ class DecodeGraphTargetRegistry:
             "custom_mask": "custom_mask",
             "pipeline_hidden_states": "pipeline_hidden_states",
             "pipeline_residual": "pipeline_residual",
+            "pipeline_residual_bank": "pipeline_residual_bank",
+            "pipeline_topk_indices": "pipeline_topk_indices",
         }
     )
     """The field of a live batch that each slot is loaded from, for those that are."""
@@ -170,27 +172,35 @@ class DecodeGraphTargetRegistry:
     # specs/sglang/slots.yaml:93
     pipeline_residual: Tensor | None
     """[proxy_tokens, hidden_size]: its residual stream."""
-    # specs/sglang/slots.yaml:321
+    # specs/sglang/slots.yaml:97
+    pipeline_residual_bank: Tensor | None
+    """[proxy_tokens, attention_residual_blocks, hidden_size]: or what earlier blocks of layers
+    have computed.
+    """
+    # specs/sglang/slots.yaml:101
+    pipeline_topk_indices: Tensor | None
+    """[tokens, proxy_index_topk]: places that its sparse attention has looked at."""
+    # specs/sglang/slots.yaml:336
     num_token_non_padded: Tensor | None
     """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
     rest.
     """
-    # specs/sglang/slots.yaml:331
+    # specs/sglang/slots.yaml:346
     first_num_token_non_padded: Tensor | None
     """[1]: the same of the first of two batches that overlap."""
-    # specs/sglang/slots.yaml:334
+    # specs/sglang/slots.yaml:349
     second_num_token_non_padded: Tensor | None
     """[1]: and of the second."""
-    # specs/sglang/backends/dsa.yaml:15
+    # specs/sglang/backends/dsa.yaml:26
     dsa_page_table: Tensor | None
     """[tokens, dsa_columns]: slots or pages of the sequence of each token."""
-    # specs/sglang/backends/dsa.yaml:18
+    # specs/sglang/backends/dsa.yaml:29
     dsa_cache_seqlens: Tensor | None
     """[tokens]: keys that each token sees."""
-    # specs/sglang/backends/dsa.yaml:20
+    # specs/sglang/backends/dsa.yaml:31
     dsa_kv_indptr: Tensor | None
     """[requests + 1]: where the selected keys of each request begin."""
-    # specs/sglang/backends/dsa.yaml:23
+    # specs/sglang/backends/dsa.yaml:34
     dsa_kv_indices: Tensor | None
     """[requests, dsa_index_topk]: slots of the selected keys."""
     # specs/sglang/backends/flashinfer.yaml:43
@@ -478,12 +488,32 @@ class DecodeGraphTargetRegistry:
                     (torch.float32 if device.type == "cpu" else torch.bfloat16),
                 )
             )
-        if config.pp_size > 1:
+        if (
+            config.pp_size > 1
+            and config.residual_streams == 1
+            and config.attention_residual_blocks == 0
+        ):
             compute_slots.append(
                 SlotShape(
                     "pipeline_residual",
                     (capacities.proxy_tokens, config.hidden_size),
                     (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.pp_size > 1 and config.attention_residual_blocks > 0:
+            compute_slots.append(
+                SlotShape(
+                    "pipeline_residual_bank",
+                    (capacities.proxy_tokens, config.attention_residual_blocks, config.hidden_size),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.pp_size > 1 and config.proxy_index_topk > 0:
+            compute_slots.append(
+                SlotShape(
+                    "pipeline_topk_indices",
+                    (capacities.tokens, config.proxy_index_topk),
+                    torch.int32,
                 )
             )
         if config.counts_real_tokens:
@@ -863,7 +893,17 @@ class DecodeGraphTargetRegistry:
             pipeline_hidden_states=compute.slot("pipeline_hidden_states")
             if config.pp_size > 1
             else None,
-            pipeline_residual=compute.slot("pipeline_residual") if config.pp_size > 1 else None,
+            pipeline_residual=compute.slot("pipeline_residual")
+            if config.pp_size > 1
+            and config.residual_streams == 1
+            and config.attention_residual_blocks == 0
+            else None,
+            pipeline_residual_bank=compute.slot("pipeline_residual_bank")
+            if config.pp_size > 1 and config.attention_residual_blocks > 0
+            else None,
+            pipeline_topk_indices=compute.slot("pipeline_topk_indices")
+            if config.pp_size > 1 and config.proxy_index_topk > 0
+            else None,
             num_token_non_padded=compute.slot("num_token_non_padded")
             if config.counts_real_tokens
             else None,
@@ -1050,6 +1090,8 @@ class DecodeGraphTargetRegistry:
             self.graph_logits,
             self.pipeline_hidden_states,
             self.pipeline_residual,
+            self.pipeline_residual_bank,
+            self.pipeline_topk_indices,
             self.num_token_non_padded,
             self.first_num_token_non_padded,
             self.second_num_token_non_padded,
@@ -1184,31 +1226,31 @@ class DflashGraphDraftRegistry:
     """[(requests * sequence_fill + tokens) * target_width]: which keys each token sees while a
     graph is captured.
     """
-    # specs/sglang/slots.yaml:195
+    # specs/sglang/slots.yaml:210
     block_input_embeds: Tensor | None
     """[tokens, draft_hidden_size]: embeddings of the block."""
-    # specs/sglang/slots.yaml:198
+    # specs/sglang/slots.yaml:213
     block_proposals: Tensor | None
     """[requests * proposed_tokens]: the proposed tokens of every block."""
-    # specs/sglang/slots.yaml:201
+    # specs/sglang/slots.yaml:216
     block_local_max: Tensor | None
     """[requests * proposed_tokens]: the best score among the tokens of this rank."""
-    # specs/sglang/slots.yaml:204
+    # specs/sglang/slots.yaml:219
     block_local_ids: Tensor | None
     """[requests * proposed_tokens]: and the token that has it."""
-    # specs/sglang/slots.yaml:207
+    # specs/sglang/slots.yaml:222
     block_gathered_max: Tensor | None
     """[tp_size, requests * proposed_tokens]: the best scores of all ranks."""
-    # specs/sglang/slots.yaml:210
+    # specs/sglang/slots.yaml:225
     block_gathered_ids: Tensor | None
     """[tp_size, requests * proposed_tokens]: and their tokens."""
-    # specs/sglang/slots.yaml:213
+    # specs/sglang/slots.yaml:228
     block_best_rank: Tensor | None
     """[1, requests * proposed_tokens]: which rank has the best of all."""
-    # specs/sglang/slots.yaml:216
+    # specs/sglang/slots.yaml:231
     block_selected_ids: Tensor | None
     """[1, requests * proposed_tokens]: its token."""
-    # specs/sglang/slots.yaml:321
+    # specs/sglang/slots.yaml:336
     num_token_non_padded: Tensor | None
     """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
     rest.
@@ -1893,22 +1935,22 @@ class DflashWorkerDraftRegistry:
     """The field of a live batch that each slot is loaded from, for those that are."""
 
     regions: Regions
-    # specs/sglang/slots.yaml:219
+    # specs/sglang/slots.yaml:234
     laid_out_ids: Tensor | None
     """[tokens]: the last token of each request, and masks."""
-    # specs/sglang/slots.yaml:222
+    # specs/sglang/slots.yaml:237
     laid_out_positions: Tensor | None
     """[tokens]: their rotary positions."""
-    # specs/sglang/slots.yaml:225
+    # specs/sglang/slots.yaml:240
     laid_out_tokens: Tensor | None
     """[tokens]: the last token of each request, and the drafts."""
-    # specs/sglang/slots.yaml:228
+    # specs/sglang/slots.yaml:243
     laid_out_cache_loc: Tensor | None
     """[tokens]: key-value slots of the block."""
-    # specs/sglang/slots.yaml:232
+    # specs/sglang/slots.yaml:247
     laid_out_end: Tensor | None
     """[requests]: where the block of each request ends."""
-    # specs/sglang/slots.yaml:235
+    # specs/sglang/slots.yaml:250
     laid_out_seq_lens_cpu: Tensor | None
     """[requests]: tokens of each sequence."""
 
@@ -2037,10 +2079,10 @@ class DraftExtendGraphDraftRegistry:
             "out_cache_loc": "out_cache_loc",
             "mrope_positions": "mrope_positions",
             "req_pool_indices": "req_pool_indices",
-            "seq_lens": "seq_lens",
-            "seq_lens_cpu": "seq_lens_cpu",
             "target_hidden_states": "hidden_states",
             "verify_extend_seq_lens": "extend_seq_lens",
+            "catch_up_seq_lens": "seq_lens",
+            "catch_up_seq_lens_cpu": "seq_lens_cpu",
             "num_correct_drafts": "num_correct_drafts",
             "num_accept_tokens": "num_accept_tokens",
             "select_index": "select_index",
@@ -2079,52 +2121,52 @@ class DraftExtendGraphDraftRegistry:
     # specs/sglang/slots.yaml:18
     req_pool_indices: Tensor
     """[requests]: rows of the request table; row 0 is reserved for padding."""
-    # specs/sglang/slots.yaml:21
-    seq_lens: Tensor
-    """[requests]: tokens of each sequence."""
-    # specs/sglang/slots.yaml:24
-    seq_lens_cpu: Tensor
-    """[requests]: the same on the host."""
     # specs/sglang/slots.yaml:78
     global_num_tokens: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank."""
     # specs/sglang/slots.yaml:81
     global_num_tokens_for_logprob: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
-    # specs/sglang/slots.yaml:129
+    # specs/sglang/slots.yaml:138
     target_hidden_states: Tensor | None
     """[tokens, draft_input_size]: hidden states of the target."""
-    # specs/sglang/slots.yaml:132
+    # specs/sglang/slots.yaml:141
     verify_extend_seq_lens: Tensor | None
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:135
+    # specs/sglang/slots.yaml:144
+    catch_up_seq_lens: Tensor | None
+    """[requests]: tokens of each sequence."""
+    # specs/sglang/slots.yaml:147
+    catch_up_seq_lens_cpu: Tensor | None
+    """[requests]: the same on the host."""
+    # specs/sglang/slots.yaml:150
     num_correct_drafts: Tensor | None
     """[requests]: drafts that the target agreed with."""
-    # specs/sglang/slots.yaml:138
+    # specs/sglang/slots.yaml:153
     num_accept_tokens: Tensor | None
     """[requests]: these and one token more, -1 in a row without a request."""
-    # specs/sglang/slots.yaml:141
+    # specs/sglang/slots.yaml:156
     select_index: Tensor | None
     """[requests]: the row of each request that has logits."""
-    # specs/sglang/slots.yaml:144
+    # specs/sglang/slots.yaml:159
     draft_mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:148
+    # specs/sglang/slots.yaml:163
     draft_extend_seed_topk: Tensor | None
     """[tokens, draft_index_topk]: the same for the next draft."""
-    # specs/sglang/slots.yaml:152
+    # specs/sglang/slots.yaml:167
     draft_logits: Tensor | None
     """[requests, draft_vocab_size]: logits of one row for each request."""
-    # specs/sglang/backends/dsa.yaml:15
+    # specs/sglang/backends/dsa.yaml:26
     dsa_page_table: Tensor | None
     """[tokens, dsa_columns]: slots or pages of the sequence of each token."""
-    # specs/sglang/backends/dsa.yaml:18
+    # specs/sglang/backends/dsa.yaml:29
     dsa_cache_seqlens: Tensor | None
     """[tokens]: keys that each token sees."""
-    # specs/sglang/backends/dsa.yaml:20
+    # specs/sglang/backends/dsa.yaml:31
     dsa_kv_indptr: Tensor | None
     """[requests + 1]: where the selected keys of each request begin."""
-    # specs/sglang/backends/dsa.yaml:23
+    # specs/sglang/backends/dsa.yaml:34
     dsa_kv_indices: Tensor | None
     """[requests, dsa_index_topk]: slots of the selected keys."""
     # specs/sglang/backends/flashinfer.yaml:43
@@ -2266,7 +2308,6 @@ class DraftExtendGraphDraftRegistry:
             SlotShape("out_cache_loc", (capacities.tokens,), torch.int64),
             SlotShape("mrope_positions", (3, capacities.tokens), torch.int64),
             SlotShape("req_pool_indices", (capacities.requests,), torch.int64),
-            SlotShape("seq_lens", (capacities.requests,), torch.int64),
             SlotShape(
                 "global_num_tokens",
                 (config.num_dp_ranks if config.require_mlp_tp_gather else 1,),
@@ -2305,6 +2346,10 @@ class DraftExtendGraphDraftRegistry:
         if config.catches_up_in_graphs:
             compute_slots.append(
                 SlotShape("verify_extend_seq_lens", (capacities.requests,), torch.int32)
+            )
+        if config.has_draft_extend_graph:
+            compute_slots.append(
+                SlotShape("catch_up_seq_lens", (capacities.requests,), torch.int64)
             )
         if config.catches_up_in_graphs:
             compute_slots.append(
@@ -2533,9 +2578,11 @@ class DraftExtendGraphDraftRegistry:
                     torch.float32,
                 )
             )
-        host_slots: list[SlotShape] = [
-            SlotShape("seq_lens_cpu", (capacities.requests,), torch.int64),
-        ]
+        host_slots: list[SlotShape] = []
+        if config.has_draft_extend_graph:
+            host_slots.append(
+                SlotShape("catch_up_seq_lens_cpu", (capacities.requests,), torch.int64)
+            )
         if config.has_mla:
             host_slots.append(
                 SlotShape("mla_kv_indptr_cpu", (capacities.requests + 1,), torch.int32)
@@ -2602,7 +2649,6 @@ class DraftExtendGraphDraftRegistry:
             out_cache_loc=compute.slot("out_cache_loc"),
             mrope_positions=compute.slot("mrope_positions"),
             req_pool_indices=compute.slot("req_pool_indices"),
-            seq_lens=compute.slot("seq_lens"),
             global_num_tokens=compute.slot("global_num_tokens"),
             global_num_tokens_for_logprob=compute.slot("global_num_tokens_for_logprob"),
             target_hidden_states=compute.slot("target_hidden_states")
@@ -2610,6 +2656,9 @@ class DraftExtendGraphDraftRegistry:
             else None,
             verify_extend_seq_lens=compute.slot("verify_extend_seq_lens")
             if config.catches_up_in_graphs
+            else None,
+            catch_up_seq_lens=compute.slot("catch_up_seq_lens")
+            if config.has_draft_extend_graph
             else None,
             num_correct_drafts=compute.slot("num_correct_drafts")
             if config.catches_up_in_graphs
@@ -2705,7 +2754,9 @@ class DraftExtendGraphDraftRegistry:
             else None,
             triton_attn_logits=compute.slot("triton_attn_logits") if config.has_triton else None,
             triton_attn_lse=compute.slot("triton_attn_lse") if config.has_triton else None,
-            seq_lens_cpu=host.slot("seq_lens_cpu"),
+            catch_up_seq_lens_cpu=host.slot("catch_up_seq_lens_cpu")
+            if config.has_draft_extend_graph
+            else None,
             mla_kv_indptr_cpu=host.slot("mla_kv_indptr_cpu") if config.has_mla else None,
             mla_qo_indptr_cpu=host.slot("mla_qo_indptr_cpu") if config.has_mla else None,
             mla_kv_lens_cpu=host.slot("mla_kv_lens_cpu") if config.has_mla else None,
@@ -2743,12 +2794,12 @@ class DraftExtendGraphDraftRegistry:
             self.out_cache_loc,
             self.mrope_positions,
             self.req_pool_indices,
-            self.seq_lens,
-            self.seq_lens_cpu,
             self.global_num_tokens,
             self.global_num_tokens_for_logprob,
             self.target_hidden_states,
             self.verify_extend_seq_lens,
+            self.catch_up_seq_lens,
+            self.catch_up_seq_lens_cpu,
             self.num_correct_drafts,
             self.num_accept_tokens,
             self.select_index,
@@ -2872,34 +2923,34 @@ class DraftGraphDraftRegistry:
     # specs/sglang/slots.yaml:81
     global_num_tokens_for_logprob: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
-    # specs/sglang/slots.yaml:96
+    # specs/sglang/slots.yaml:105
     draft_cache_loc: Tensor | None
     """[tokens * speculative_num_steps]: key-value slots of all draft steps."""
-    # specs/sglang/slots.yaml:101
+    # specs/sglang/slots.yaml:110
     draft_seq_lens_of_one: Tensor | None
     """[requests]: a draft step extends each request by one token."""
-    # specs/sglang/slots.yaml:104
+    # specs/sglang/slots.yaml:113
     draft_topk_p: Tensor | None
     """[requests, speculative_eagle_topk]: probabilities of the first branches."""
-    # specs/sglang/slots.yaml:107
+    # specs/sglang/slots.yaml:116
     draft_topk_index: Tensor | None
     """[requests, speculative_eagle_topk]: their tokens."""
-    # specs/sglang/slots.yaml:110
+    # specs/sglang/slots.yaml:119
     draft_hidden_states: Tensor | None
     """[requests, draft_hidden_size]: hidden states that the first step begins from."""
-    # specs/sglang/slots.yaml:113
+    # specs/sglang/slots.yaml:122
     draft_temperatures: Tensor | None
     """[requests, 1]: how evenly a draft is sampled."""
-    # specs/sglang/slots.yaml:116
+    # specs/sglang/slots.yaml:125
     draft_top_ks: Tensor | None
     """[requests]: of how many tokens a draft is sampled."""
-    # specs/sglang/slots.yaml:119
+    # specs/sglang/slots.yaml:128
     draft_probs: Tensor | None
     """[requests, draft_vocab_size]: what drafts were sampled from."""
-    # specs/sglang/slots.yaml:122
+    # specs/sglang/slots.yaml:131
     draft_sampling_seed: Tensor | None
     """[requests]: what the tokens of a draft are drawn with."""
-    # specs/sglang/slots.yaml:125
+    # specs/sglang/slots.yaml:134
     draft_seed_topk: Tensor | None
     """[requests, draft_index_topk]: places that sparse attention of the first step looks at."""
     # specs/sglang/backends/flashinfer.yaml:84
@@ -3563,7 +3614,7 @@ class EagerTargetRegistry:
     # specs/sglang/slots.yaml:53
     ngram_req_lens: Tensor | None
     """[requests]: tokens of a request to look up."""
-    # specs/sglang/slots.yaml:321
+    # specs/sglang/slots.yaml:336
     num_token_non_padded: Tensor | None
     """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
     rest.
@@ -3963,7 +4014,7 @@ class EagerDraftRegistry:
     # specs/sglang/slots.yaml:53
     ngram_req_lens: Tensor | None
     """[requests]: tokens of a request to look up."""
-    # specs/sglang/slots.yaml:321
+    # specs/sglang/slots.yaml:336
     num_token_non_padded: Tensor | None
     """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
     rest.
@@ -4288,20 +4339,20 @@ class FrozenKvGraphDraftRegistry:
     # specs/sglang/slots.yaml:81
     global_num_tokens_for_logprob: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
-    # specs/sglang/slots.yaml:155
+    # specs/sglang/slots.yaml:170
     frozen_hidden_states: Tensor | None
     """[requests // speculative_eagle_topk, draft_input_size]: hidden states that the first step
     begins from.
     """
-    # specs/sglang/slots.yaml:159
+    # specs/sglang/slots.yaml:174
     frozen_bonus_tokens: Tensor | None
     """[requests // speculative_eagle_topk]: the token that each draft follows."""
-    # specs/sglang/slots.yaml:162
+    # specs/sglang/slots.yaml:177
     frozen_topk_p: Tensor | None
     """[requests // speculative_eagle_topk, speculative_eagle_topk]: probabilities of the
     branches of a step.
     """
-    # specs/sglang/slots.yaml:166
+    # specs/sglang/slots.yaml:181
     frozen_topk_index: Tensor | None
     """[requests // speculative_eagle_topk, speculative_eagle_topk]: their tokens."""
     # specs/sglang/backends/triton.yaml:11
@@ -4567,45 +4618,45 @@ class MultiLayerGraphDraftRegistry:
     # specs/sglang/slots.yaml:81
     global_num_tokens_for_logprob: Tensor
     """[num_dp_ranks if require_mlp_tp_gather else 1]: tokens of each rank that have logits."""
-    # specs/sglang/slots.yaml:129
+    # specs/sglang/slots.yaml:138
     target_hidden_states: Tensor | None
     """[tokens, draft_input_size]: hidden states of the target."""
-    # specs/sglang/slots.yaml:132
+    # specs/sglang/slots.yaml:141
     verify_extend_seq_lens: Tensor | None
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:135
+    # specs/sglang/slots.yaml:150
     num_correct_drafts: Tensor | None
     """[requests]: drafts that the target agreed with."""
-    # specs/sglang/slots.yaml:138
+    # specs/sglang/slots.yaml:153
     num_accept_tokens: Tensor | None
     """[requests]: these and one token more, -1 in a row without a request."""
-    # specs/sglang/slots.yaml:141
+    # specs/sglang/slots.yaml:156
     select_index: Tensor | None
     """[requests]: the row of each request that has logits."""
-    # specs/sglang/slots.yaml:144
+    # specs/sglang/slots.yaml:159
     draft_mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:170
+    # specs/sglang/slots.yaml:185
     layer_seq_lens: Tensor | None
     """[requests]: tokens of each sequence."""
-    # specs/sglang/slots.yaml:173
+    # specs/sglang/slots.yaml:188
     layer_seq_lens_cpu: Tensor | None
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:176
+    # specs/sglang/slots.yaml:191
     layer_extend_start_loc: Tensor | None
     """[requests]: first token of each request."""
-    # specs/sglang/slots.yaml:179
+    # specs/sglang/slots.yaml:194
     layer_logits: Tensor | None
     """[tokens if require_gathered_buffer else requests, draft_vocab_size]: logits of one row for
     each request, or of all rows where ranks gather them.
     """
-    # specs/sglang/slots.yaml:183
+    # specs/sglang/slots.yaml:198
     layer_temperatures: Tensor | None
     """[requests, 1]: how evenly a draft is sampled."""
-    # specs/sglang/slots.yaml:187
+    # specs/sglang/slots.yaml:202
     layer_sampling_seed: Tensor | None
     """[requests]: what the tokens of a draft are drawn with."""
-    # specs/sglang/slots.yaml:191
+    # specs/sglang/slots.yaml:206
     layer_draft_probs: Tensor | None
     """[requests, speculative_num_steps, draft_vocab_size]: what the drafts of each layer were
     sampled from.
@@ -4940,22 +4991,22 @@ class NgramWorkerTargetRegistry:
     """The field of a live batch that each slot is loaded from, for those that are."""
 
     regions: Regions
-    # specs/sglang/slots.yaml:239
+    # specs/sglang/slots.yaml:254
     ngram_draft_tokens: Tensor | None
     """[tokens]: tokens of the tree that was looked up."""
-    # specs/sglang/slots.yaml:242
+    # specs/sglang/slots.yaml:257
     tree_mask: Tensor | None
     """[tokens * speculative_num_draft_tokens]: which tokens of its tree each token follows."""
-    # specs/sglang/slots.yaml:245
+    # specs/sglang/slots.yaml:260
     ngram_positions: Tensor | None
     """[tokens]: rotary positions of the tree."""
-    # specs/sglang/slots.yaml:248
+    # specs/sglang/slots.yaml:263
     retrieve_indexes: Tensor | None
     """[requests, speculative_num_draft_tokens]: where each token stands in the batch."""
-    # specs/sglang/slots.yaml:251
+    # specs/sglang/slots.yaml:266
     retrieve_next_token: Tensor | None
     """[requests, speculative_num_draft_tokens]: the first token that follows each, -1 for none."""
-    # specs/sglang/slots.yaml:254
+    # specs/sglang/slots.yaml:269
     retrieve_next_sibling: Tensor | None
     """[requests, speculative_num_draft_tokens]: the next token beside each, -1 for none."""
 
@@ -5101,6 +5152,8 @@ class PrefillGraphTargetRegistry:
             "out_cache_loc": "out_cache_loc",
             "pipeline_hidden_states": "pipeline_hidden_states",
             "pipeline_residual": "pipeline_residual",
+            "pipeline_residual_bank": "pipeline_residual_bank",
+            "pipeline_topk_indices": "pipeline_topk_indices",
             "static_seq_lens": "seq_lens",
             "static_extend_seq_lens": "extend_seq_lens",
             "static_extend_prefix_lens": "extend_prefix_lens",
@@ -5138,61 +5191,69 @@ class PrefillGraphTargetRegistry:
     # specs/sglang/slots.yaml:93
     pipeline_residual: Tensor | None
     """[proxy_tokens, hidden_size]: its residual stream."""
-    # specs/sglang/slots.yaml:257
+    # specs/sglang/slots.yaml:97
+    pipeline_residual_bank: Tensor | None
+    """[proxy_tokens, attention_residual_blocks, hidden_size]: or what earlier blocks of layers
+    have computed.
+    """
+    # specs/sglang/slots.yaml:101
+    pipeline_topk_indices: Tensor | None
+    """[tokens, proxy_index_topk]: places that its sparse attention has looked at."""
+    # specs/sglang/slots.yaml:272
     static_seq_lens: Tensor | None
     """[requests]: tokens of each sequence."""
-    # specs/sglang/slots.yaml:260
+    # specs/sglang/slots.yaml:275
     static_extend_seq_lens: Tensor | None
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:263
+    # specs/sglang/slots.yaml:278
     static_extend_prefix_lens: Tensor | None
     """[requests]: tokens already in the pool."""
-    # specs/sglang/slots.yaml:266
+    # specs/sglang/slots.yaml:281
     static_extend_start_loc: Tensor | None
     """[requests]: first token of each request."""
-    # specs/sglang/slots.yaml:269
+    # specs/sglang/slots.yaml:284
     static_req_pool_indices: Tensor | None
     """[requests]: rows of the request table."""
-    # specs/sglang/slots.yaml:272
+    # specs/sglang/slots.yaml:287
     static_orig_seq_lens: Tensor | None
     """[requests]: tokens of each sequence before it was cut."""
-    # specs/sglang/slots.yaml:276
+    # specs/sglang/slots.yaml:291
     static_seq_lens_cpu: Tensor | None
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:279
+    # specs/sglang/slots.yaml:294
     prefix_starts: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req]: where each chunk of a prefix begins."""
-    # specs/sglang/slots.yaml:282
+    # specs/sglang/slots.yaml:297
     prefix_seq_lens: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req]: tokens of each."""
-    # specs/sglang/slots.yaml:285
+    # specs/sglang/slots.yaml:300
     prefix_cu_seq_lens: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req + 1]: where its keys begin."""
-    # specs/sglang/slots.yaml:289
+    # specs/sglang/slots.yaml:304
     prefix_kv_indices: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req * prefix_chunk_length]: slots of all of them."""
-    # specs/sglang/slots.yaml:292
+    # specs/sglang/slots.yaml:307
     prefix_starts_cpu: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req]: where each chunk of a prefix begins."""
-    # specs/sglang/slots.yaml:295
+    # specs/sglang/slots.yaml:310
     prefix_seq_lens_cpu: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req]: tokens of each."""
-    # specs/sglang/slots.yaml:298
+    # specs/sglang/slots.yaml:313
     static_input_embeds: Tensor | None
     """[tokens, hidden_size]: embeddings of what is not text."""
-    # specs/sglang/slots.yaml:302
+    # specs/sglang/slots.yaml:317
     static_mrope_positions: Tensor | None
     """[3, tokens]: three-axis rotary positions."""
-    # specs/sglang/slots.yaml:306
+    # specs/sglang/slots.yaml:321
     static_mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:310
+    # specs/sglang/slots.yaml:325
     static_mamba_track_mask: Tensor | None
     """[requests]: whether the state is kept in this round."""
-    # specs/sglang/slots.yaml:313
+    # specs/sglang/slots.yaml:328
     static_mamba_track_seqlens: Tensor | None
     """[requests]: after how many tokens the state is kept."""
-    # specs/sglang/slots.yaml:321
+    # specs/sglang/slots.yaml:336
     num_token_non_padded: Tensor | None
     """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
     rest.
@@ -5233,12 +5294,32 @@ class PrefillGraphTargetRegistry:
                     (torch.float32 if device.type == "cpu" else torch.bfloat16),
                 )
             )
-        if config.pp_size > 1:
+        if (
+            config.pp_size > 1
+            and config.residual_streams == 1
+            and config.attention_residual_blocks == 0
+        ):
             compute_slots.append(
                 SlotShape(
                     "pipeline_residual",
                     (capacities.proxy_tokens, config.hidden_size),
                     (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.pp_size > 1 and config.attention_residual_blocks > 0:
+            compute_slots.append(
+                SlotShape(
+                    "pipeline_residual_bank",
+                    (capacities.proxy_tokens, config.attention_residual_blocks, config.hidden_size),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.pp_size > 1 and config.proxy_index_topk > 0:
+            compute_slots.append(
+                SlotShape(
+                    "pipeline_topk_indices",
+                    (capacities.tokens, config.proxy_index_topk),
+                    torch.int32,
                 )
             )
         if config.has_static_requests:
@@ -5387,7 +5468,17 @@ class PrefillGraphTargetRegistry:
             pipeline_hidden_states=compute.slot("pipeline_hidden_states")
             if config.pp_size > 1
             else None,
-            pipeline_residual=compute.slot("pipeline_residual") if config.pp_size > 1 else None,
+            pipeline_residual=compute.slot("pipeline_residual")
+            if config.pp_size > 1
+            and config.residual_streams == 1
+            and config.attention_residual_blocks == 0
+            else None,
+            pipeline_residual_bank=compute.slot("pipeline_residual_bank")
+            if config.pp_size > 1 and config.attention_residual_blocks > 0
+            else None,
+            pipeline_topk_indices=compute.slot("pipeline_topk_indices")
+            if config.pp_size > 1 and config.proxy_index_topk > 0
+            else None,
             static_seq_lens=compute.slot("static_seq_lens") if config.has_static_requests else None,
             static_extend_seq_lens=compute.slot("static_extend_seq_lens")
             if config.has_static_requests
@@ -5453,6 +5544,8 @@ class PrefillGraphTargetRegistry:
             self.out_cache_loc,
             self.pipeline_hidden_states,
             self.pipeline_residual,
+            self.pipeline_residual_bank,
+            self.pipeline_topk_indices,
             self.static_seq_lens,
             self.static_extend_seq_lens,
             self.static_extend_prefix_lens,
@@ -5488,6 +5581,8 @@ class PrefillGraphDraftRegistry:
             "out_cache_loc": "out_cache_loc",
             "pipeline_hidden_states": "pipeline_hidden_states",
             "pipeline_residual": "pipeline_residual",
+            "pipeline_residual_bank": "pipeline_residual_bank",
+            "pipeline_topk_indices": "pipeline_topk_indices",
             "static_seq_lens": "seq_lens",
             "static_extend_seq_lens": "extend_seq_lens",
             "static_extend_prefix_lens": "extend_prefix_lens",
@@ -5526,64 +5621,72 @@ class PrefillGraphDraftRegistry:
     # specs/sglang/slots.yaml:93
     pipeline_residual: Tensor | None
     """[proxy_tokens, hidden_size]: its residual stream."""
-    # specs/sglang/slots.yaml:257
+    # specs/sglang/slots.yaml:97
+    pipeline_residual_bank: Tensor | None
+    """[proxy_tokens, attention_residual_blocks, hidden_size]: or what earlier blocks of layers
+    have computed.
+    """
+    # specs/sglang/slots.yaml:101
+    pipeline_topk_indices: Tensor | None
+    """[tokens, proxy_index_topk]: places that its sparse attention has looked at."""
+    # specs/sglang/slots.yaml:272
     static_seq_lens: Tensor | None
     """[requests]: tokens of each sequence."""
-    # specs/sglang/slots.yaml:260
+    # specs/sglang/slots.yaml:275
     static_extend_seq_lens: Tensor | None
     """[requests]: new tokens of each request."""
-    # specs/sglang/slots.yaml:263
+    # specs/sglang/slots.yaml:278
     static_extend_prefix_lens: Tensor | None
     """[requests]: tokens already in the pool."""
-    # specs/sglang/slots.yaml:266
+    # specs/sglang/slots.yaml:281
     static_extend_start_loc: Tensor | None
     """[requests]: first token of each request."""
-    # specs/sglang/slots.yaml:269
+    # specs/sglang/slots.yaml:284
     static_req_pool_indices: Tensor | None
     """[requests]: rows of the request table."""
-    # specs/sglang/slots.yaml:272
+    # specs/sglang/slots.yaml:287
     static_orig_seq_lens: Tensor | None
     """[requests]: tokens of each sequence before it was cut."""
-    # specs/sglang/slots.yaml:276
+    # specs/sglang/slots.yaml:291
     static_seq_lens_cpu: Tensor | None
     """[requests]: the same on the host."""
-    # specs/sglang/slots.yaml:279
+    # specs/sglang/slots.yaml:294
     prefix_starts: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req]: where each chunk of a prefix begins."""
-    # specs/sglang/slots.yaml:282
+    # specs/sglang/slots.yaml:297
     prefix_seq_lens: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req]: tokens of each."""
-    # specs/sglang/slots.yaml:285
+    # specs/sglang/slots.yaml:300
     prefix_cu_seq_lens: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req + 1]: where its keys begin."""
-    # specs/sglang/slots.yaml:289
+    # specs/sglang/slots.yaml:304
     prefix_kv_indices: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req * prefix_chunk_length]: slots of all of them."""
-    # specs/sglang/slots.yaml:292
+    # specs/sglang/slots.yaml:307
     prefix_starts_cpu: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req]: where each chunk of a prefix begins."""
-    # specs/sglang/slots.yaml:295
+    # specs/sglang/slots.yaml:310
     prefix_seq_lens_cpu: Tensor | None
     """[max(prefix_chunks), full_prefill_max_req]: tokens of each."""
-    # specs/sglang/slots.yaml:298
+    # specs/sglang/slots.yaml:313
     static_input_embeds: Tensor | None
     """[tokens, draft_input_size]: embeddings of what is not text."""
-    # specs/sglang/slots.yaml:302
+    # specs/sglang/slots.yaml:317
     static_mrope_positions: Tensor | None
     """[3, tokens]: three-axis rotary positions."""
-    # specs/sglang/slots.yaml:306
+    # specs/sglang/slots.yaml:321
     static_mamba_track_indices: Tensor | None
     """[requests]: where the state of each request is kept."""
-    # specs/sglang/slots.yaml:310
+    # specs/sglang/slots.yaml:325
     static_mamba_track_mask: Tensor | None
     """[requests]: whether the state is kept in this round."""
-    # specs/sglang/slots.yaml:313
+    # specs/sglang/slots.yaml:328
     static_mamba_track_seqlens: Tensor | None
     """[requests]: after how many tokens the state is kept."""
-    # specs/sglang/slots.yaml:317
+    # specs/sglang/slots.yaml:332
     static_draft_hidden_states: Tensor | None
     """[tokens, draft_input_size]: hidden states of the target for the draft model."""
-    # specs/sglang/slots.yaml:321
+    # specs/sglang/slots.yaml:336
     num_token_non_padded: Tensor | None
     """[1]: rows that are real, or those of them that this rank routes; expert routing skips the
     rest.
@@ -5624,12 +5727,32 @@ class PrefillGraphDraftRegistry:
                     (torch.float32 if device.type == "cpu" else torch.bfloat16),
                 )
             )
-        if config.pp_size > 1:
+        if (
+            config.pp_size > 1
+            and config.residual_streams == 1
+            and config.attention_residual_blocks == 0
+        ):
             compute_slots.append(
                 SlotShape(
                     "pipeline_residual",
                     (capacities.proxy_tokens, config.hidden_size),
                     (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.pp_size > 1 and config.attention_residual_blocks > 0:
+            compute_slots.append(
+                SlotShape(
+                    "pipeline_residual_bank",
+                    (capacities.proxy_tokens, config.attention_residual_blocks, config.hidden_size),
+                    (torch.float32 if device.type == "cpu" else torch.bfloat16),
+                )
+            )
+        if config.pp_size > 1 and config.proxy_index_topk > 0:
+            compute_slots.append(
+                SlotShape(
+                    "pipeline_topk_indices",
+                    (capacities.tokens, config.proxy_index_topk),
+                    torch.int32,
                 )
             )
         if config.has_static_requests:
@@ -5786,7 +5909,17 @@ class PrefillGraphDraftRegistry:
             pipeline_hidden_states=compute.slot("pipeline_hidden_states")
             if config.pp_size > 1
             else None,
-            pipeline_residual=compute.slot("pipeline_residual") if config.pp_size > 1 else None,
+            pipeline_residual=compute.slot("pipeline_residual")
+            if config.pp_size > 1
+            and config.residual_streams == 1
+            and config.attention_residual_blocks == 0
+            else None,
+            pipeline_residual_bank=compute.slot("pipeline_residual_bank")
+            if config.pp_size > 1 and config.attention_residual_blocks > 0
+            else None,
+            pipeline_topk_indices=compute.slot("pipeline_topk_indices")
+            if config.pp_size > 1 and config.proxy_index_topk > 0
+            else None,
             static_seq_lens=compute.slot("static_seq_lens") if config.has_static_requests else None,
             static_extend_seq_lens=compute.slot("static_extend_seq_lens")
             if config.has_static_requests
@@ -5855,6 +5988,8 @@ class PrefillGraphDraftRegistry:
             self.out_cache_loc,
             self.pipeline_hidden_states,
             self.pipeline_residual,
+            self.pipeline_residual_bank,
+            self.pipeline_topk_indices,
             self.static_seq_lens,
             self.static_extend_seq_lens,
             self.static_extend_prefix_lens,

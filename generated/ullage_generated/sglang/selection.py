@@ -71,7 +71,7 @@ class TargetRunnersFacts(DecodeGraphTargetFacts, PrefillGraphTargetFacts, Protoc
     """What runners ask before they take a batch."""
 
 
-# specs/sglang/engine.yaml:30
+# specs/sglang/engine.yaml:32
 class TargetRunners:
     """The runners of worker target, of which one takes each batch."""
 
@@ -175,7 +175,7 @@ class TargetRunners:
                 raise self._unknown(live.mode)
 
     def _unknown(self, mode: Mode) -> BatchError:
-        return unknown_mode(mode, "target", self.modes, place="specs/sglang/engine.yaml:30")
+        return unknown_mode(mode, "target", self.modes, place="specs/sglang/engine.yaml:32")
 
     # specs/sglang/modes/adaptive_verify.yaml:1
     def _select_adaptive_verify(
@@ -189,7 +189,7 @@ class TargetRunners:
     ]:
         """The runner of a batch in mode adaptive_verify."""
         config = self.config
-        # specs/sglang/engine.yaml:124
+        # specs/sglang/engine.yaml:126
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -197,7 +197,7 @@ class TargetRunners:
                 "adaptive_verify",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:124",
+                place="specs/sglang/engine.yaml:126",
             )
         )
         if config.adaptive:
@@ -206,7 +206,7 @@ class TargetRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:124",
+                place="specs/sglang/engine.yaml:126",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_verify.yaml:7
@@ -247,7 +247,7 @@ class TargetRunners:
     ]:
         """The runner of a batch in mode capture."""
         config = self.config
-        # specs/sglang/engine.yaml:124
+        # specs/sglang/engine.yaml:126
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -255,7 +255,7 @@ class TargetRunners:
                 "capture",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:124",
+                place="specs/sglang/engine.yaml:126",
             )
         )
         if config.adaptive:
@@ -264,7 +264,7 @@ class TargetRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:124",
+                place="specs/sglang/engine.yaml:126",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/capture.yaml:7
@@ -428,7 +428,7 @@ class TargetRunners:
                     place="specs/sglang/modes/coordinated_extend.yaml:10",
                 )
             rows = eager_target.live_coordinated_extend(config, requests, tokens)
-            if config.require_mlp_sync:
+            if config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync):
                 mode = live.mode.value
                 registry = self.eager.registry
                 # specs/sglang/slots.yaml:3
@@ -776,7 +776,11 @@ class TargetRunners:
                 self.ranks.refuse(refusal, 1, collective="mlp_sync_counts")
             raise
         padded_rows = eager_target.pad_coordinated_extend(config, self.ranks, rows)
-        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        offer = Offer(
+            live,
+            padded_rows,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        )
         return self.eager, offer
 
     # specs/sglang/modes/decode.yaml:1
@@ -792,7 +796,7 @@ class TargetRunners:
         """The runner of a batch in mode decode."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:124
+            # specs/sglang/engine.yaml:126
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -800,7 +804,7 @@ class TargetRunners:
                     "decode",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:124",
+                    place="specs/sglang/engine.yaml:126",
                 )
             )
             if config.adaptive:
@@ -809,7 +813,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:124",
+                    place="specs/sglang/engine.yaml:126",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/decode.yaml:7
@@ -827,7 +831,7 @@ class TargetRunners:
                     upper="max_running_requests",
                 )
             rows = decode_graph_target.live_decode(config, requests)
-            if config.require_mlp_sync:
+            if config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync):
                 mode = live.mode.value
                 registry = self.eager.registry
                 # specs/sglang/slots.yaml:3
@@ -1103,7 +1107,11 @@ class TargetRunners:
             raise
         padded_rows = decode_graph_target.pad_decode(config, self.ranks, rows)
         extents = Extents(rows, padded_rows)
-        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        offer = Offer(
+            live,
+            padded_rows,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        )
         # specs/sglang/runners/decode_graph.yaml:1
         if self.decode_graph is not None and self.decode_graph.can_run(live, extents, engine):
             return self.decode_graph, offer
@@ -1140,7 +1148,7 @@ class TargetRunners:
                     upper="max_running_requests",
                 )
             rows = prefill_graph_target.live_decode_beside_extend(config, requests)
-            if config.require_mlp_sync:
+            if config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync):
                 mode = live.mode.value
                 registry = self.eager.registry
                 # specs/sglang/slots.yaml:3
@@ -1216,7 +1224,11 @@ class TargetRunners:
             raise
         padded_rows = prefill_graph_target.pad_decode_beside_extend(config, self.ranks, rows)
         extents = Extents(rows, padded_rows)
-        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        offer = Offer(
+            live,
+            padded_rows,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        )
         # specs/sglang/runners/prefill_graph.yaml:1
         if self.prefill_graph is not None and self.prefill_graph.can_run(live, extents, engine):
             return self.prefill_graph, offer
@@ -1253,7 +1265,7 @@ class TargetRunners:
                     upper="max_running_requests",
                 )
             rows = eager_target.live_decode_in_coordinated_extend(config, requests)
-            if config.require_mlp_sync:
+            if config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync):
                 mode = live.mode.value
                 registry = self.eager.registry
                 # specs/sglang/slots.yaml:3
@@ -1601,7 +1613,11 @@ class TargetRunners:
                 self.ranks.refuse(refusal, 1, collective="mlp_sync_counts")
             raise
         padded_rows = eager_target.pad_decode_in_coordinated_extend(config, self.ranks, rows)
-        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        offer = Offer(
+            live,
+            padded_rows,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        )
         return self.eager, offer
 
     # specs/sglang/modes/dllm_extend.yaml:1
@@ -1617,7 +1633,7 @@ class TargetRunners:
         """The runner of a batch in mode dllm_extend."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:124
+            # specs/sglang/engine.yaml:126
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -1625,7 +1641,7 @@ class TargetRunners:
                     "dllm_extend",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:124",
+                    place="specs/sglang/engine.yaml:126",
                 )
             )
             if config.adaptive:
@@ -1634,7 +1650,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:124",
+                    place="specs/sglang/engine.yaml:126",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/dllm_extend.yaml:7
@@ -1655,7 +1671,7 @@ class TargetRunners:
                     upper="max_running_requests",
                 )
             rows = decode_graph_target.live_dllm_extend(config, requests)
-            if config.require_mlp_sync:
+            if config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync):
                 mode = live.mode.value
                 registry = self.eager.registry
                 # specs/sglang/slots.yaml:3
@@ -1931,7 +1947,11 @@ class TargetRunners:
             raise
         padded_rows = decode_graph_target.pad_dllm_extend(config, self.ranks, rows)
         extents = Extents(rows, padded_rows)
-        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        offer = Offer(
+            live,
+            padded_rows,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        )
         # specs/sglang/runners/decode_graph.yaml:1
         if self.decode_graph is not None and self.decode_graph.can_run(live, extents, engine):
             return self.decode_graph, offer
@@ -1998,7 +2018,7 @@ class TargetRunners:
                     place="specs/sglang/modes/extend.yaml:10",
                 )
             rows = prefill_graph_target.live_extend(config, requests, tokens)
-            if config.require_mlp_sync:
+            if config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync):
                 mode = live.mode.value
                 registry = self.eager.registry
                 # specs/sglang/slots.yaml:3
@@ -2074,7 +2094,11 @@ class TargetRunners:
             raise
         padded_rows = prefill_graph_target.pad_extend(config, self.ranks, rows)
         extents = Extents(rows, padded_rows)
-        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        offer = Offer(
+            live,
+            padded_rows,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        )
         # specs/sglang/runners/prefill_graph.yaml:1
         if self.prefill_graph is not None and self.prefill_graph.can_run(live, extents, engine):
             return self.prefill_graph, offer
@@ -2162,7 +2186,7 @@ class TargetRunners:
                     place="specs/sglang/modes/extend_in_two.yaml:11",
                 )
             rows = eager_target.live_extend_in_two(config, requests, tokens, split)
-            if config.require_mlp_sync:
+            if config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync):
                 mode = live.mode.value
                 registry = self.eager.registry
                 # specs/sglang/slots.yaml:3
@@ -2510,7 +2534,11 @@ class TargetRunners:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
         padded_rows = eager_target.pad_extend_in_two(config, self.ranks, rows)
-        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        offer = Offer(
+            live,
+            padded_rows,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        )
         return self.eager, offer
 
     # specs/sglang/modes/idle.yaml:1
@@ -2526,7 +2554,7 @@ class TargetRunners:
         """The runner of a batch in mode idle."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:124
+            # specs/sglang/engine.yaml:126
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -2534,7 +2562,7 @@ class TargetRunners:
                     "idle",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:124",
+                    place="specs/sglang/engine.yaml:126",
                 )
             )
             if config.adaptive:
@@ -2543,11 +2571,11 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:124",
+                    place="specs/sglang/engine.yaml:126",
                     listed="speculative_adaptive_candidates",
                 )
             rows = decode_graph_target.live_idle()
-            if config.require_mlp_sync:
+            if config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync):
                 mode = live.mode.value
                 registry = self.eager.registry
                 # specs/sglang/slots.yaml:3
@@ -2823,7 +2851,11 @@ class TargetRunners:
             raise
         padded_rows = decode_graph_target.pad_idle(config, self.ranks, rows)
         extents = Extents(rows, padded_rows)
-        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        offer = Offer(
+            live,
+            padded_rows,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        )
         # specs/sglang/runners/decode_graph.yaml:1
         if self.decode_graph is not None and self.decode_graph.can_run(live, extents, engine):
             return self.decode_graph, offer
@@ -2843,7 +2875,7 @@ class TargetRunners:
         config = self.config
         try:
             rows = prefill_graph_target.live_idle_beside_extend()
-            if config.require_mlp_sync:
+            if config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync):
                 mode = live.mode.value
                 registry = self.eager.registry
                 # specs/sglang/slots.yaml:3
@@ -2919,7 +2951,11 @@ class TargetRunners:
             raise
         padded_rows = prefill_graph_target.pad_idle_beside_extend(config, self.ranks, rows)
         extents = Extents(rows, padded_rows)
-        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        offer = Offer(
+            live,
+            padded_rows,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        )
         # specs/sglang/runners/prefill_graph.yaml:1
         if self.prefill_graph is not None and self.prefill_graph.can_run(live, extents, engine):
             return self.prefill_graph, offer
@@ -2939,7 +2975,7 @@ class TargetRunners:
         config = self.config
         try:
             rows = eager_target.live_idle_in_coordinated_extend()
-            if config.require_mlp_sync:
+            if config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync):
                 mode = live.mode.value
                 registry = self.eager.registry
                 # specs/sglang/slots.yaml:3
@@ -3287,7 +3323,11 @@ class TargetRunners:
                 self.ranks.refuse(refusal, 1, collective="mlp_sync_counts")
             raise
         padded_rows = eager_target.pad_idle_in_coordinated_extend(config, self.ranks, rows)
-        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        offer = Offer(
+            live,
+            padded_rows,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        )
         return self.eager, offer
 
     # specs/sglang/modes/mixed.yaml:1
@@ -3376,7 +3416,7 @@ class TargetRunners:
                     place="specs/sglang/modes/mixed.yaml:15",
                 )
             rows = prefill_graph_target.live_mixed(config, running, prefills, prefill_tokens)
-            if config.require_mlp_sync:
+            if config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync):
                 mode = live.mode.value
                 registry = self.eager.registry
                 # specs/sglang/slots.yaml:3
@@ -3452,7 +3492,11 @@ class TargetRunners:
             raise
         padded_rows = prefill_graph_target.pad_mixed(config, self.ranks, rows)
         extents = Extents(rows, padded_rows)
-        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        offer = Offer(
+            live,
+            padded_rows,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        )
         # specs/sglang/runners/prefill_graph.yaml:1
         if self.prefill_graph is not None and self.prefill_graph.can_run(live, extents, engine):
             return self.prefill_graph, offer
@@ -3556,7 +3600,7 @@ class TargetRunners:
                     place="specs/sglang/modes/split_prefill.yaml:10",
                 )
             rows = eager_target.live_split_prefill(config, requests, tokens)
-            if config.require_mlp_sync:
+            if config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync):
                 mode = live.mode.value
                 registry = self.eager.registry
                 # specs/sglang/slots.yaml:3
@@ -3904,7 +3948,11 @@ class TargetRunners:
                 self.ranks.refuse(refusal, 2, collective="mlp_sync_tokens")
             raise
         padded_rows = eager_target.pad_split_prefill(config, self.ranks, rows)
-        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        offer = Offer(
+            live,
+            padded_rows,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        )
         return self.eager, offer
 
     # specs/sglang/modes/target_verify.yaml:1
@@ -3920,7 +3968,7 @@ class TargetRunners:
         """The runner of a batch in mode target_verify."""
         config = self.config
         try:
-            # specs/sglang/engine.yaml:124
+            # specs/sglang/engine.yaml:126
             adaptive_draft_tokens = (
                 config.adaptive_draft_tokens
                 if live.adaptive_draft_tokens is None
@@ -3928,7 +3976,7 @@ class TargetRunners:
                     "target_verify",
                     "adaptive_draft_tokens",
                     live.adaptive_draft_tokens,
-                    place="specs/sglang/engine.yaml:124",
+                    place="specs/sglang/engine.yaml:126",
                 )
             )
             if config.adaptive:
@@ -3937,7 +3985,7 @@ class TargetRunners:
                     "adaptive_draft_tokens",
                     present(adaptive_draft_tokens),
                     present(config.speculative_adaptive_candidates),
-                    place="specs/sglang/engine.yaml:124",
+                    place="specs/sglang/engine.yaml:126",
                     listed="speculative_adaptive_candidates",
                 )
             # specs/sglang/modes/target_verify.yaml:7
@@ -3958,7 +4006,7 @@ class TargetRunners:
                     upper="max_running_requests",
                 )
             rows = decode_graph_target.live_target_verify(config, requests)
-            if config.require_mlp_sync:
+            if config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync):
                 mode = live.mode.value
                 registry = self.eager.registry
                 # specs/sglang/slots.yaml:3
@@ -4234,7 +4282,11 @@ class TargetRunners:
             raise
         padded_rows = decode_graph_target.pad_target_verify(config, self.ranks, rows)
         extents = Extents(rows, padded_rows)
-        offer = Offer(live, padded_rows, config.require_mlp_sync)
+        offer = Offer(
+            live,
+            padded_rows,
+            config.require_mlp_sync or (config.gathers_late_counts and config.require_mlp_sync),
+        )
         # specs/sglang/runners/decode_graph.yaml:1
         if self.decode_graph is not None and self.decode_graph.can_run(live, extents, engine):
             return self.decode_graph, offer
@@ -4253,7 +4305,7 @@ class DraftRunnersFacts(
     """What runners ask before they take a batch."""
 
 
-# specs/sglang/engine.yaml:31
+# specs/sglang/engine.yaml:33
 class DraftRunners:
     """The runners of worker draft, of which one takes each batch."""
 
@@ -4401,7 +4453,7 @@ class DraftRunners:
                 raise self._unknown(live.mode)
 
     def _unknown(self, mode: Mode) -> BatchError:
-        return unknown_mode(mode, "draft", self.modes, place="specs/sglang/engine.yaml:31")
+        return unknown_mode(mode, "draft", self.modes, place="specs/sglang/engine.yaml:33")
 
     # specs/sglang/modes/adaptive_draft_extend.yaml:1
     def _select_adaptive_draft_extend(
@@ -4419,7 +4471,7 @@ class DraftRunners:
     ]:
         """The runner of a batch in mode adaptive_draft_extend."""
         config = self.config
-        # specs/sglang/engine.yaml:124
+        # specs/sglang/engine.yaml:126
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -4427,7 +4479,7 @@ class DraftRunners:
                 "adaptive_draft_extend",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:124",
+                place="specs/sglang/engine.yaml:126",
             )
         )
         if config.adaptive:
@@ -4436,7 +4488,7 @@ class DraftRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:124",
+                place="specs/sglang/engine.yaml:126",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/adaptive_draft_extend.yaml:7
@@ -4477,7 +4529,7 @@ class DraftRunners:
     ]:
         """The runner of a batch in mode capture_block."""
         config = self.config
-        # specs/sglang/engine.yaml:124
+        # specs/sglang/engine.yaml:126
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -4485,7 +4537,7 @@ class DraftRunners:
                 "capture_block",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:124",
+                place="specs/sglang/engine.yaml:126",
             )
         )
         if config.adaptive:
@@ -4494,7 +4546,7 @@ class DraftRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:124",
+                place="specs/sglang/engine.yaml:126",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/capture_block.yaml:7
@@ -5685,7 +5737,7 @@ class DraftRunners:
     ]:
         """The runner of a batch in mode dflash_draft."""
         config = self.config
-        # specs/sglang/engine.yaml:124
+        # specs/sglang/engine.yaml:126
         adaptive_draft_tokens = (
             config.adaptive_draft_tokens
             if live.adaptive_draft_tokens is None
@@ -5693,7 +5745,7 @@ class DraftRunners:
                 "dflash_draft",
                 "adaptive_draft_tokens",
                 live.adaptive_draft_tokens,
-                place="specs/sglang/engine.yaml:124",
+                place="specs/sglang/engine.yaml:126",
             )
         )
         if config.adaptive:
@@ -5702,7 +5754,7 @@ class DraftRunners:
                 "adaptive_draft_tokens",
                 present(adaptive_draft_tokens),
                 present(config.speculative_adaptive_candidates),
-                place="specs/sglang/engine.yaml:124",
+                place="specs/sglang/engine.yaml:126",
                 listed="speculative_adaptive_candidates",
             )
         # specs/sglang/modes/dflash_draft.yaml:7

@@ -70,6 +70,8 @@ _KINDS: Final = (
         "full_prefill_max_req",
         "full_prefill_prefix_chunk_tokens",
         "residual_streams",
+        "attention_residual_blocks",
+        "proxy_index_topk",
         "draft_input_size",
         "mamba_conv_length",
         "draft_hidden_size",
@@ -86,6 +88,7 @@ _KINDS: Final = (
         "mla_latent_size",
         "mla_output_size",
         "dsa_index_topk",
+        "dsa_index_kpool",
         "max_source_positions",
         "mamba_cache_size",
     ),
@@ -112,6 +115,7 @@ _KINDS: Final = (
         "enable_prefill_graph",
         "prefill_graph_takes_sums",
         "disable_chunked_prefix_cache",
+        "gathers_late_counts",
         "is_multimodal",
         "disable_radix_cache",
         "draft_is_eagle3",
@@ -145,7 +149,7 @@ _BASES: Final[Mapping[str, str]] = {
 """What parameters that each worker has for itself are called for all of them."""
 
 _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] = (
-    # specs/sglang/engine.yaml:299
+    # specs/sglang/engine.yaml:312
     ("speculative_num_draft_tokens", lambda value: value("speculative_num_steps") + 1),
 )
 """Parameters that constraints determine, as functions of others."""
@@ -153,45 +157,45 @@ _REPAIRS: Final[tuple[tuple[str, Callable[[Callable[[str], int]], int]], ...]] =
 
 def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
     return {
-        # specs/sglang/engine.yaml:49
+        # specs/sglang/engine.yaml:51
         "max_running_requests": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:52
+        # specs/sglang/engine.yaml:54
         "max_total_tokens_target": _integers(2, 2147479552, span),
-        # specs/sglang/engine.yaml:52
+        # specs/sglang/engine.yaml:54
         "max_total_tokens_draft": _integers(2, 2147479552, span),
-        # specs/sglang/engine.yaml:55
-        "context_length": _integers(1, 16777216, span),
         # specs/sglang/engine.yaml:57
+        "context_length": _integers(1, 16777216, span),
+        # specs/sglang/engine.yaml:59
         "chunked_prefill_size": _integers(-1, 1048576, span),
-        # specs/sglang/engine.yaml:60
+        # specs/sglang/engine.yaml:62
         "max_prefill_tokens": _integers(1, 4194304, span),
-        # specs/sglang/engine.yaml:63
-        "enable_dynamic_chunking": st.booleans(),
         # specs/sglang/engine.yaml:65
-        "enable_mixed_chunk": st.booleans(),
+        "enable_dynamic_chunking": st.booleans(),
         # specs/sglang/engine.yaml:67
-        "page_size": _integers(1, 1024, span),
+        "enable_mixed_chunk": st.booleans(),
         # specs/sglang/engine.yaml:69
-        "vocab_size": _integers(2, 16777216, span),
+        "page_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:71
+        "vocab_size": _integers(2, 16777216, span),
+        # specs/sglang/engine.yaml:73
         "hidden_size": _integers(1, 131072, span),
-        # specs/sglang/engine.yaml:74
-        "tp_size": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:75
-        "dp_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:76
-        "attn_dp_size": _integers(1, 1024, span),
+        "tp_size": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:77
+        "dp_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:78
-        "attn_cp_size": _integers(1, 256, span),
+        "attn_dp_size": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:80
-        "pp_size": _integers(1, 256, span),
-        # specs/sglang/engine.yaml:81
-        "ep_size": _integers(1, 1024, span),
+        "attn_cp_size": _integers(1, 256, span),
         # specs/sglang/engine.yaml:82
-        "enable_dp_attention": st.booleans(),
+        "pp_size": _integers(1, 256, span),
         # specs/sglang/engine.yaml:83
+        "ep_size": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:84
+        "enable_dp_attention": st.booleans(),
+        # specs/sglang/engine.yaml:85
         "cp_strategy": st.sampled_from(("zigzag", "interleave")),
-        # specs/sglang/engine.yaml:86
+        # specs/sglang/engine.yaml:88
         "moe_a2a_backend": st.sampled_from(
             (
                 "none",
@@ -205,111 +209,117 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
                 "pplx",
             )
         ),
-        # specs/sglang/engine.yaml:90
-        "moe_dense_tp_size": _integers(0, 1024, span),
         # specs/sglang/engine.yaml:92
-        "enable_dp_lm_head": st.booleans(),
-        # specs/sglang/engine.yaml:93
-        "deepep_v2_pads_alike": st.booleans(),
+        "moe_dense_tp_size": _integers(0, 1024, span),
         # specs/sglang/engine.yaml:94
-        "idle_ranks_pad_alike": st.booleans(),
+        "enable_dp_lm_head": st.booleans(),
+        # specs/sglang/engine.yaml:95
+        "deepep_v2_pads_alike": st.booleans(),
         # specs/sglang/engine.yaml:96
+        "idle_ranks_pad_alike": st.booleans(),
+        # specs/sglang/engine.yaml:98
         "attention_takes_shares": st.booleans(),
-        # specs/sglang/engine.yaml:99
+        # specs/sglang/engine.yaml:101
         "custom_all_reduce_tokens": _integers(0, 1048576, span),
-        # specs/sglang/engine.yaml:102
+        # specs/sglang/engine.yaml:104
         "disable_attn_tp_gather": st.booleans(),
-        # specs/sglang/engine.yaml:103
-        "elastic_world_expanded": st.booleans(),
         # specs/sglang/engine.yaml:105
-        "mori_receive_bound": st.booleans(),
-        # specs/sglang/engine.yaml:106
-        "attn_tp_rank": _integers(0, 1023, span),
+        "elastic_world_expanded": st.booleans(),
         # specs/sglang/engine.yaml:107
-        "latent_attention": st.booleans(),
+        "mori_receive_bound": st.booleans(),
+        # specs/sglang/engine.yaml:108
+        "attn_tp_rank": _integers(0, 1023, span),
         # specs/sglang/engine.yaml:109
-        "enable_pdmux": st.booleans(),
+        "latent_attention": st.booleans(),
         # specs/sglang/engine.yaml:111
-        "enable_two_batch_overlap": st.booleans(),
+        "enable_pdmux": st.booleans(),
         # specs/sglang/engine.yaml:113
-        "hip": st.booleans(),
+        "enable_two_batch_overlap": st.booleans(),
         # specs/sglang/engine.yaml:115
+        "hip": st.booleans(),
+        # specs/sglang/engine.yaml:117
         "speculative_algorithm": st.sampled_from(
             ("none", "eagle", "frozen_kv_mtp", "dflash", "ngram")
         ),
-        # specs/sglang/engine.yaml:118
+        # specs/sglang/engine.yaml:120
         "speculative_adaptive": st.booleans(),
-        # specs/sglang/engine.yaml:121
+        # specs/sglang/engine.yaml:123
         "speculative_adaptive_candidates": _lists(1, 65, span),
-        # specs/sglang/engine.yaml:124
+        # specs/sglang/engine.yaml:126
         "adaptive_draft_tokens": _integers(1, 65, span),
-        # specs/sglang/engine.yaml:128
+        # specs/sglang/engine.yaml:130
         "speculative_num_steps": _integers(0, 64, span),
-        # specs/sglang/engine.yaml:132
+        # specs/sglang/engine.yaml:134
         "speculative_eagle_topk": _integers(1, 64, span),
-        # specs/sglang/engine.yaml:135
+        # specs/sglang/engine.yaml:137
         "speculative_num_draft_tokens": _integers(1, 512, span),
-        # specs/sglang/engine.yaml:139
-        "enable_multi_layer_eagle": st.booleans(),
         # specs/sglang/engine.yaml:141
+        "enable_multi_layer_eagle": st.booleans(),
+        # specs/sglang/engine.yaml:143
         "dllm_block_size": _integers(0, 1024, span),
-        # specs/sglang/engine.yaml:145
+        # specs/sglang/engine.yaml:147
         "disaggregation_mode": st.sampled_from(("none", "prefill", "decode")),
-        # specs/sglang/engine.yaml:148
+        # specs/sglang/engine.yaml:150
         "dllm_input_preparation": st.booleans(),
-        # specs/sglang/engine.yaml:151
+        # specs/sglang/engine.yaml:153
         "request_pool_size": _integers(1, 262144, span),
-        # specs/sglang/engine.yaml:155
-        "enable_decode_graph": st.booleans(),
         # specs/sglang/engine.yaml:157
-        "disable_cuda_graph_padding": st.booleans(),
+        "enable_decode_graph": st.booleans(),
         # specs/sglang/engine.yaml:159
+        "disable_cuda_graph_padding": st.booleans(),
+        # specs/sglang/engine.yaml:161
         "capture_max_requests": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:162
+        # specs/sglang/engine.yaml:164
         "capture_requests": _lists(1, 65536, span),
-        # specs/sglang/engine.yaml:177
-        "enable_prefill_graph": st.booleans(),
         # specs/sglang/engine.yaml:179
+        "enable_prefill_graph": st.booleans(),
+        # specs/sglang/engine.yaml:181
         "prefill_graph_backend": st.sampled_from(("piecewise", "breakable", "full")),
-        # specs/sglang/engine.yaml:182
+        # specs/sglang/engine.yaml:184
         "prefill_graph_takes_sums": st.booleans(),
-        # specs/sglang/engine.yaml:185
+        # specs/sglang/engine.yaml:187
         "capture_max_tokens": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:188
+        # specs/sglang/engine.yaml:190
         "capture_tokens": _lists(1, 1048576, span),
-        # specs/sglang/engine.yaml:198
+        # specs/sglang/engine.yaml:200
         "full_prefill_max_req": _integers(1, 65536, span),
-        # specs/sglang/engine.yaml:203
+        # specs/sglang/engine.yaml:205
         "disable_chunked_prefix_cache": st.booleans(),
-        # specs/sglang/engine.yaml:206
+        # specs/sglang/engine.yaml:208
         "full_prefill_prefix_chunk_tokens": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:210
-        "residual_streams": _integers(1, 16, span),
         # specs/sglang/engine.yaml:212
-        "is_multimodal": st.booleans(),
-        # specs/sglang/engine.yaml:213
-        "disable_radix_cache": st.booleans(),
+        "residual_streams": _integers(1, 16, span),
         # specs/sglang/engine.yaml:214
-        "draft_input_size": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:218
-        "mamba_conv_length": _integers(0, 64, span),
-        # specs/sglang/engine.yaml:221
-        "draft_hidden_size": _integers(1, 1048576, span),
+        "attention_residual_blocks": _integers(0, 256, span),
+        # specs/sglang/engine.yaml:217
+        "proxy_index_topk": _integers(0, 65536, span),
+        # specs/sglang/engine.yaml:220
+        "gathers_late_counts": st.booleans(),
+        # specs/sglang/engine.yaml:222
+        "is_multimodal": st.booleans(),
+        # specs/sglang/engine.yaml:223
+        "disable_radix_cache": st.booleans(),
         # specs/sglang/engine.yaml:224
-        "draft_is_eagle3": st.booleans(),
-        # specs/sglang/engine.yaml:226
-        "draft_index_topk": _integers(0, 65536, span),
-        # specs/sglang/engine.yaml:229
-        "draft_vocab_size": _integers(2, 16777216, span),
-        # specs/sglang/engine.yaml:232
-        "speculative_use_rejection_sampling": st.booleans(),
+        "draft_input_size": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:228
+        "mamba_conv_length": _integers(0, 64, span),
+        # specs/sglang/engine.yaml:231
+        "draft_hidden_size": _integers(1, 1048576, span),
         # specs/sglang/engine.yaml:234
-        "enable_deterministic_inference": st.booleans(),
+        "draft_is_eagle3": st.booleans(),
         # specs/sglang/engine.yaml:236
-        "enable_lora": st.booleans(),
-        # specs/sglang/engine.yaml:237
-        "kv_canary": st.booleans(),
+        "draft_index_topk": _integers(0, 65536, span),
         # specs/sglang/engine.yaml:239
+        "draft_vocab_size": _integers(2, 16777216, span),
+        # specs/sglang/engine.yaml:242
+        "speculative_use_rejection_sampling": st.booleans(),
+        # specs/sglang/engine.yaml:244
+        "enable_deterministic_inference": st.booleans(),
+        # specs/sglang/engine.yaml:246
+        "enable_lora": st.booleans(),
+        # specs/sglang/engine.yaml:247
+        "kv_canary": st.booleans(),
+        # specs/sglang/engine.yaml:249
         "attention_backend": st.sampled_from(
             (
                 "other",
@@ -323,43 +333,45 @@ def _choices(span: int) -> Mapping[str, st.SearchStrategy[object]]:
                 "dsa",
             )
         ),
-        # specs/sglang/engine.yaml:243
-        "request_table_extra": _integers(0, 1048576, span),
-        # specs/sglang/engine.yaml:247
-        "sliding_window": _integers(0, 16777216, span),
-        # specs/sglang/engine.yaml:250
-        "attention_heads": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:251
-        "value_head_size": _integers(1, 4096, span),
-        # specs/sglang/engine.yaml:252
-        "key_heads": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:253
-        "multiprocessors": _integers(1, 1024, span),
-        # specs/sglang/engine.yaml:254
-        "flashinfer_workspace_bytes": _integers(1, 17179869184, span),
+        "request_table_extra": _integers(0, 1048576, span),
         # specs/sglang/engine.yaml:257
-        "triton_kv_splits": _integers(1, 256, span),
+        "sliding_window": _integers(0, 16777216, span),
         # specs/sglang/engine.yaml:260
-        "mla_latent_size": _integers(1, 4096, span),
+        "attention_heads": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:261
+        "value_head_size": _integers(1, 4096, span),
+        # specs/sglang/engine.yaml:262
+        "key_heads": _integers(1, 1024, span),
         # specs/sglang/engine.yaml:263
-        "mla_output_size": _integers(1, 4096, span),
-        # specs/sglang/engine.yaml:266
-        "dsa_pages": st.booleans(),
-        # specs/sglang/engine.yaml:268
-        "dsa_index_topk": _integers(1, 1048576, span),
-        # specs/sglang/engine.yaml:271
-        "encoder_only_layers": st.booleans(),
+        "multiprocessors": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:264
+        "flashinfer_workspace_bytes": _integers(1, 17179869184, span),
+        # specs/sglang/engine.yaml:267
+        "triton_kv_splits": _integers(1, 256, span),
+        # specs/sglang/engine.yaml:270
+        "mla_latent_size": _integers(1, 4096, span),
         # specs/sglang/engine.yaml:273
-        "hybrid_linear": st.booleans(),
+        "mla_output_size": _integers(1, 4096, span),
         # specs/sglang/engine.yaml:276
-        "is_encoder_decoder": st.booleans(),
+        "dsa_pages": st.booleans(),
         # specs/sglang/engine.yaml:278
-        "max_source_positions": _integers(0, 1048576, span),
+        "dsa_index_topk": _integers(1, 1048576, span),
         # specs/sglang/engine.yaml:281
-        "mamba_extra_buffer": st.booleans(),
-        # specs/sglang/engine.yaml:283
-        "mamba_cache_size": _integers(1, 1048576, span),
+        "dsa_index_kpool": _integers(1, 1024, span),
+        # specs/sglang/engine.yaml:284
+        "encoder_only_layers": st.booleans(),
         # specs/sglang/engine.yaml:286
+        "hybrid_linear": st.booleans(),
+        # specs/sglang/engine.yaml:289
+        "is_encoder_decoder": st.booleans(),
+        # specs/sglang/engine.yaml:291
+        "max_source_positions": _integers(0, 1048576, span),
+        # specs/sglang/engine.yaml:294
+        "mamba_extra_buffer": st.booleans(),
+        # specs/sglang/engine.yaml:296
+        "mamba_cache_size": _integers(1, 1048576, span),
+        # specs/sglang/engine.yaml:299
         "ngram_embedding": st.booleans(),
     }
 
@@ -636,6 +648,27 @@ def _decode_graph_target_adaptive_verify(draw: st.DrawFn, config: Config) -> Liv
             st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
+        and config.residual_streams == 1
+        and config.attention_residual_blocks == 0
+        else None,
+        pipeline_residual_bank=draw(
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.attention_residual_blocks, config.hidden_size),
+                (torch.float32,),
+                0,
+                1,
+            )
+        )
+        if config.pp_size > 1 and config.attention_residual_blocks > 0
+        else None,
+        pipeline_topk_indices=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens, config.proxy_index_topk), (torch.int32, torch.int64), -1, 2147483647
+            )
+        )
+        if config.pp_size > 1 and config.proxy_index_topk > 0
         else None,
     )
 
@@ -760,6 +793,27 @@ def _decode_graph_target_capture(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
+        and config.residual_streams == 1
+        and config.attention_residual_blocks == 0
+        else None,
+        pipeline_residual_bank=draw(
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.attention_residual_blocks, config.hidden_size),
+                (torch.float32,),
+                0,
+                1,
+            )
+        )
+        if config.pp_size > 1 and config.attention_residual_blocks > 0
+        else None,
+        pipeline_topk_indices=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens, config.proxy_index_topk), (torch.int32, torch.int64), -1, 2147483647
+            )
+        )
+        if config.pp_size > 1 and config.proxy_index_topk > 0
         else None,
     )
 
@@ -875,6 +929,27 @@ def _decode_graph_target_decode(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
+        and config.residual_streams == 1
+        and config.attention_residual_blocks == 0
+        else None,
+        pipeline_residual_bank=draw(
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.attention_residual_blocks, config.hidden_size),
+                (torch.float32,),
+                0,
+                1,
+            )
+        )
+        if config.pp_size > 1 and config.attention_residual_blocks > 0
+        else None,
+        pipeline_topk_indices=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens, config.proxy_index_topk), (torch.int32, torch.int64), -1, 2147483647
+            )
+        )
+        if config.pp_size > 1 and config.proxy_index_topk > 0
         else None,
     )
 
@@ -990,6 +1065,27 @@ def _decode_graph_target_dllm_extend(draw: st.DrawFn, config: Config) -> LiveBat
             st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
+        and config.residual_streams == 1
+        and config.attention_residual_blocks == 0
+        else None,
+        pipeline_residual_bank=draw(
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.attention_residual_blocks, config.hidden_size),
+                (torch.float32,),
+                0,
+                1,
+            )
+        )
+        if config.pp_size > 1 and config.attention_residual_blocks > 0
+        else None,
+        pipeline_topk_indices=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens, config.proxy_index_topk), (torch.int32, torch.int64), -1, 2147483647
+            )
+        )
+        if config.pp_size > 1 and config.proxy_index_topk > 0
         else None,
     )
 
@@ -1114,6 +1210,27 @@ def _decode_graph_target_idle(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
+        and config.residual_streams == 1
+        and config.attention_residual_blocks == 0
+        else None,
+        pipeline_residual_bank=draw(
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.attention_residual_blocks, config.hidden_size),
+                (torch.float32,),
+                0,
+                1,
+            )
+        )
+        if config.pp_size > 1 and config.attention_residual_blocks > 0
+        else None,
+        pipeline_topk_indices=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens, config.proxy_index_topk), (torch.int32, torch.int64), -1, 2147483647
+            )
+        )
+        if config.pp_size > 1 and config.proxy_index_topk > 0
         else None,
     )
 
@@ -1229,6 +1346,27 @@ def _decode_graph_target_target_verify(draw: st.DrawFn, config: Config) -> LiveB
             st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
+        and config.residual_streams == 1
+        and config.attention_residual_blocks == 0
+        else None,
+        pipeline_residual_bank=draw(
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.attention_residual_blocks, config.hidden_size),
+                (torch.float32,),
+                0,
+                1,
+            )
+        )
+        if config.pp_size > 1 and config.attention_residual_blocks > 0
+        else None,
+        pipeline_topk_indices=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens, config.proxy_index_topk), (torch.int32, torch.int64), -1, 2147483647
+            )
+        )
+        if config.pp_size > 1 and config.proxy_index_topk > 0
         else None,
     )
 
@@ -1462,12 +1600,6 @@ def _draft_extend_graph_draft_capture_draft_extend(draw: st.DrawFn, config: Conf
         req_pool_indices=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
-        seq_lens=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
-        seq_lens_cpu=draw(
-            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
-        ),
         hidden_states=draw(
             st.none()
             | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
@@ -1476,6 +1608,16 @@ def _draft_extend_graph_draft_capture_draft_extend(draw: st.DrawFn, config: Conf
         else None,
         extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647))
         if config.catches_up_in_graphs
+        else None,
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_draft_extend_graph
+        else None,
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        )
+        if config.has_draft_extend_graph
         else None,
         num_correct_drafts=draw(
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
@@ -1530,12 +1672,6 @@ def _draft_extend_graph_draft_draft_extend(draw: st.DrawFn, config: Config) -> L
         req_pool_indices=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
-        seq_lens=draw(
-            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
-        seq_lens_cpu=draw(
-            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
-        ),
         hidden_states=draw(
             st.none()
             | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
@@ -1544,6 +1680,16 @@ def _draft_extend_graph_draft_draft_extend(draw: st.DrawFn, config: Config) -> L
         else None,
         extend_seq_lens=draw(_tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647))
         if config.catches_up_in_graphs
+        else None,
+        seq_lens=draw(
+            _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_draft_extend_graph
+        else None,
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        )
+        if config.has_draft_extend_graph
         else None,
         num_correct_drafts=draw(
             _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
@@ -1597,13 +1743,6 @@ def _draft_extend_graph_draft_idle_in_catch_up(draw: st.DrawFn, config: Config) 
             st.none()
             | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.request_pool_size)
         ),
-        seq_lens=draw(
-            st.none()
-            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
-        ),
-        seq_lens_cpu=draw(
-            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
-        ),
         hidden_states=draw(
             st.none()
             | _tensors((rows.tokens, present(config.draft_input_size)), (torch.float32,), 0, 1)
@@ -1614,6 +1753,17 @@ def _draft_extend_graph_draft_idle_in_catch_up(draw: st.DrawFn, config: Config) 
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
         )
         if config.catches_up_in_graphs
+        else None,
+        seq_lens=draw(
+            st.none()
+            | _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
+        )
+        if config.has_draft_extend_graph
+        else None,
+        seq_lens_cpu=draw(
+            st.none() | _tensors((rows.requests,), (torch.int64,), 0, config.context_length + 512)
+        )
+        if config.has_draft_extend_graph
         else None,
         num_correct_drafts=draw(
             st.none() | _tensors((rows.requests,), (torch.int32, torch.int64), 0, 2147483647)
@@ -4617,6 +4767,27 @@ def _prefill_graph_target_capture_prefill(draw: st.DrawFn, config: Config) -> Li
             st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
+        and config.residual_streams == 1
+        and config.attention_residual_blocks == 0
+        else None,
+        pipeline_residual_bank=draw(
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.attention_residual_blocks, config.hidden_size),
+                (torch.float32,),
+                0,
+                1,
+            )
+        )
+        if config.pp_size > 1 and config.attention_residual_blocks > 0
+        else None,
+        pipeline_topk_indices=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens, config.proxy_index_topk), (torch.int32, torch.int64), -1, 2147483647
+            )
+        )
+        if config.pp_size > 1 and config.proxy_index_topk > 0
         else None,
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -4715,6 +4886,27 @@ def _prefill_graph_target_decode_beside_extend(draw: st.DrawFn, config: Config) 
             st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
+        and config.residual_streams == 1
+        and config.attention_residual_blocks == 0
+        else None,
+        pipeline_residual_bank=draw(
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.attention_residual_blocks, config.hidden_size),
+                (torch.float32,),
+                0,
+                1,
+            )
+        )
+        if config.pp_size > 1 and config.attention_residual_blocks > 0
+        else None,
+        pipeline_topk_indices=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens, config.proxy_index_topk), (torch.int32, torch.int64), -1, 2147483647
+            )
+        )
+        if config.pp_size > 1 and config.proxy_index_topk > 0
         else None,
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -4824,6 +5016,27 @@ def _prefill_graph_target_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
+        and config.residual_streams == 1
+        and config.attention_residual_blocks == 0
+        else None,
+        pipeline_residual_bank=draw(
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.attention_residual_blocks, config.hidden_size),
+                (torch.float32,),
+                0,
+                1,
+            )
+        )
+        if config.pp_size > 1 and config.attention_residual_blocks > 0
+        else None,
+        pipeline_topk_indices=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens, config.proxy_index_topk), (torch.int32, torch.int64), -1, 2147483647
+            )
+        )
+        if config.pp_size > 1 and config.proxy_index_topk > 0
         else None,
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -4920,6 +5133,27 @@ def _prefill_graph_target_idle_beside_extend(draw: st.DrawFn, config: Config) ->
             st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
+        and config.residual_streams == 1
+        and config.attention_residual_blocks == 0
+        else None,
+        pipeline_residual_bank=draw(
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.attention_residual_blocks, config.hidden_size),
+                (torch.float32,),
+                0,
+                1,
+            )
+        )
+        if config.pp_size > 1 and config.attention_residual_blocks > 0
+        else None,
+        pipeline_topk_indices=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens, config.proxy_index_topk), (torch.int32, torch.int64), -1, 2147483647
+            )
+        )
+        if config.pp_size > 1 and config.proxy_index_topk > 0
         else None,
         seq_lens=draw(
             st.none()
@@ -5041,6 +5275,27 @@ def _prefill_graph_target_mixed(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
+        and config.residual_streams == 1
+        and config.attention_residual_blocks == 0
+        else None,
+        pipeline_residual_bank=draw(
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.attention_residual_blocks, config.hidden_size),
+                (torch.float32,),
+                0,
+                1,
+            )
+        )
+        if config.pp_size > 1 and config.attention_residual_blocks > 0
+        else None,
+        pipeline_topk_indices=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens, config.proxy_index_topk), (torch.int32, torch.int64), -1, 2147483647
+            )
+        )
+        if config.pp_size > 1 and config.proxy_index_topk > 0
         else None,
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -5157,6 +5412,27 @@ def _prefill_graph_draft_capture_prefill(draw: st.DrawFn, config: Config) -> Liv
             st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
+        and config.residual_streams == 1
+        and config.attention_residual_blocks == 0
+        else None,
+        pipeline_residual_bank=draw(
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.attention_residual_blocks, config.hidden_size),
+                (torch.float32,),
+                0,
+                1,
+            )
+        )
+        if config.pp_size > 1 and config.attention_residual_blocks > 0
+        else None,
+        pipeline_topk_indices=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens, config.proxy_index_topk), (torch.int32, torch.int64), -1, 2147483647
+            )
+        )
+        if config.pp_size > 1 and config.proxy_index_topk > 0
         else None,
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -5272,6 +5548,27 @@ def _prefill_graph_draft_extend(draw: st.DrawFn, config: Config) -> LiveBatch:
             st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
+        and config.residual_streams == 1
+        and config.attention_residual_blocks == 0
+        else None,
+        pipeline_residual_bank=draw(
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.attention_residual_blocks, config.hidden_size),
+                (torch.float32,),
+                0,
+                1,
+            )
+        )
+        if config.pp_size > 1 and config.attention_residual_blocks > 0
+        else None,
+        pipeline_topk_indices=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens, config.proxy_index_topk), (torch.int32, torch.int64), -1, 2147483647
+            )
+        )
+        if config.pp_size > 1 and config.proxy_index_topk > 0
         else None,
         seq_lens=draw(
             _tensors((rows.requests,), (torch.int64, torch.int32), 0, config.context_length + 512)
@@ -5374,6 +5671,27 @@ def _prefill_graph_draft_idle_beside_extend(draw: st.DrawFn, config: Config) -> 
             st.none() | _tensors((rows.proxy_tokens, config.hidden_size), (torch.float32,), 0, 1)
         )
         if config.pp_size > 1
+        and config.residual_streams == 1
+        and config.attention_residual_blocks == 0
+        else None,
+        pipeline_residual_bank=draw(
+            st.none()
+            | _tensors(
+                (rows.proxy_tokens, config.attention_residual_blocks, config.hidden_size),
+                (torch.float32,),
+                0,
+                1,
+            )
+        )
+        if config.pp_size > 1 and config.attention_residual_blocks > 0
+        else None,
+        pipeline_topk_indices=draw(
+            st.none()
+            | _tensors(
+                (rows.tokens, config.proxy_index_topk), (torch.int32, torch.int64), -1, 2147483647
+            )
+        )
+        if config.pp_size > 1 and config.proxy_index_topk > 0
         else None,
         seq_lens=draw(
             st.none()

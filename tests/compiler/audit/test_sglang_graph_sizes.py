@@ -47,7 +47,8 @@ SLOTS: Mapping[str, Mapping[str, str]] = {
         "temperatures": "draft_temperatures",
         "top_ks": "draft_top_ks",
     },
-    "draft_extend_graph": CATCHING_UP,
+    "draft_extend_graph": CATCHING_UP
+    | {"seq_lens": "catch_up_seq_lens", "seq_lens_cpu": "catch_up_seq_lens_cpu"},
     "multi_layer_graph": CATCHING_UP
     | {
         "seq_lens": "layer_seq_lens",

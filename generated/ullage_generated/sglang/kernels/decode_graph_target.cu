@@ -63,19 +63,23 @@ using Slots = ullage::Table<
     ullage::Slot<ullage::bfloat16, 2>,
     // pipeline_residual: specs/sglang/slots.yaml:93
     ullage::Slot<ullage::bfloat16, 2>,
-    // num_token_non_padded: specs/sglang/slots.yaml:321
+    // pipeline_residual_bank: specs/sglang/slots.yaml:97
+    ullage::Slot<ullage::bfloat16, 3>,
+    // pipeline_topk_indices: specs/sglang/slots.yaml:101
+    ullage::Slot<std::int32_t, 2, std::int64_t>,
+    // num_token_non_padded: specs/sglang/slots.yaml:336
     ullage::Slot<std::int32_t, 1>,
-    // first_num_token_non_padded: specs/sglang/slots.yaml:331
+    // first_num_token_non_padded: specs/sglang/slots.yaml:346
     ullage::Slot<std::int32_t, 1>,
-    // second_num_token_non_padded: specs/sglang/slots.yaml:334
+    // second_num_token_non_padded: specs/sglang/slots.yaml:349
     ullage::Slot<std::int32_t, 1>,
-    // dsa_page_table: specs/sglang/backends/dsa.yaml:15
+    // dsa_page_table: specs/sglang/backends/dsa.yaml:26
     ullage::Slot<std::int32_t, 2>,
-    // dsa_cache_seqlens: specs/sglang/backends/dsa.yaml:18
+    // dsa_cache_seqlens: specs/sglang/backends/dsa.yaml:29
     ullage::Slot<std::int32_t, 1>,
-    // dsa_kv_indptr: specs/sglang/backends/dsa.yaml:20
+    // dsa_kv_indptr: specs/sglang/backends/dsa.yaml:31
     ullage::Slot<std::int32_t, 1>,
-    // dsa_kv_indices: specs/sglang/backends/dsa.yaml:23
+    // dsa_kv_indices: specs/sglang/backends/dsa.yaml:34
     ullage::Slot<std::int32_t, 2>,
     // flashinfer_kv_indptr: specs/sglang/backends/flashinfer.yaml:43
     ullage::Slot<std::int32_t, 1>,

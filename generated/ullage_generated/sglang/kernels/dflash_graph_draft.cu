@@ -33,23 +33,23 @@ using Slots = ullage::Table<
     ullage::Slot<std::int32_t, 1>,
     // custom_mask: specs/sglang/slots.yaml:84
     ullage::Slot<bool, 1>,
-    // block_input_embeds: specs/sglang/slots.yaml:195
+    // block_input_embeds: specs/sglang/slots.yaml:210
     ullage::Slot<ullage::bfloat16, 2>,
-    // block_proposals: specs/sglang/slots.yaml:198
+    // block_proposals: specs/sglang/slots.yaml:213
     ullage::Slot<std::int64_t, 1>,
-    // block_local_max: specs/sglang/slots.yaml:201
+    // block_local_max: specs/sglang/slots.yaml:216
     ullage::Slot<ullage::bfloat16, 1>,
-    // block_local_ids: specs/sglang/slots.yaml:204
+    // block_local_ids: specs/sglang/slots.yaml:219
     ullage::Slot<std::int64_t, 1>,
-    // block_gathered_max: specs/sglang/slots.yaml:207
+    // block_gathered_max: specs/sglang/slots.yaml:222
     ullage::Slot<ullage::bfloat16, 2>,
-    // block_gathered_ids: specs/sglang/slots.yaml:210
+    // block_gathered_ids: specs/sglang/slots.yaml:225
     ullage::Slot<std::int64_t, 2>,
-    // block_best_rank: specs/sglang/slots.yaml:213
+    // block_best_rank: specs/sglang/slots.yaml:228
     ullage::Slot<std::int64_t, 2>,
-    // block_selected_ids: specs/sglang/slots.yaml:216
+    // block_selected_ids: specs/sglang/slots.yaml:231
     ullage::Slot<std::int64_t, 2>,
-    // num_token_non_padded: specs/sglang/slots.yaml:321
+    // num_token_non_padded: specs/sglang/slots.yaml:336
     ullage::Slot<std::int32_t, 1>,
     // flashinfer_kv_indptr: specs/sglang/backends/flashinfer.yaml:43
     ullage::Slot<std::int32_t, 1>,

@@ -7,15 +7,15 @@
 namespace {
 
 using Slots = ullage::Table<
-    // laid_out_ids: specs/sglang/slots.yaml:219
+    // laid_out_ids: specs/sglang/slots.yaml:234
     ullage::Slot<std::int64_t, 1>,
-    // laid_out_positions: specs/sglang/slots.yaml:222
+    // laid_out_positions: specs/sglang/slots.yaml:237
     ullage::Slot<std::int64_t, 1>,
-    // laid_out_tokens: specs/sglang/slots.yaml:225
+    // laid_out_tokens: specs/sglang/slots.yaml:240
     ullage::Slot<std::int64_t, 1>,
-    // laid_out_cache_loc: specs/sglang/slots.yaml:228
+    // laid_out_cache_loc: specs/sglang/slots.yaml:243
     ullage::Slot<std::int64_t, 1>,
-    // laid_out_end: specs/sglang/slots.yaml:232
+    // laid_out_end: specs/sglang/slots.yaml:247
     ullage::Slot<std::int32_t, 1>
     >;
 

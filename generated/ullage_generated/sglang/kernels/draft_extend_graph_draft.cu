@@ -21,35 +21,35 @@ using Slots = ullage::Table<
     ullage::Slot<std::int64_t, 2>,
     // req_pool_indices: specs/sglang/slots.yaml:18
     ullage::Slot<std::int64_t, 1, std::int32_t>,
-    // seq_lens: specs/sglang/slots.yaml:21
-    ullage::Slot<std::int64_t, 1, std::int32_t>,
     // global_num_tokens: specs/sglang/slots.yaml:78
     ullage::Slot<std::int32_t, 1>,
     // global_num_tokens_for_logprob: specs/sglang/slots.yaml:81
     ullage::Slot<std::int32_t, 1>,
-    // target_hidden_states: specs/sglang/slots.yaml:129
+    // target_hidden_states: specs/sglang/slots.yaml:138
     ullage::Slot<ullage::bfloat16, 2>,
-    // verify_extend_seq_lens: specs/sglang/slots.yaml:132
+    // verify_extend_seq_lens: specs/sglang/slots.yaml:141
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // num_correct_drafts: specs/sglang/slots.yaml:135
-    ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // num_accept_tokens: specs/sglang/slots.yaml:138
-    ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // select_index: specs/sglang/slots.yaml:141
+    // catch_up_seq_lens: specs/sglang/slots.yaml:144
     ullage::Slot<std::int64_t, 1, std::int32_t>,
-    // draft_mamba_track_indices: specs/sglang/slots.yaml:144
+    // num_correct_drafts: specs/sglang/slots.yaml:150
+    ullage::Slot<std::int32_t, 1, std::int64_t>,
+    // num_accept_tokens: specs/sglang/slots.yaml:153
+    ullage::Slot<std::int32_t, 1, std::int64_t>,
+    // select_index: specs/sglang/slots.yaml:156
+    ullage::Slot<std::int64_t, 1, std::int32_t>,
+    // draft_mamba_track_indices: specs/sglang/slots.yaml:159
     ullage::Slot<std::int64_t, 1>,
-    // draft_extend_seed_topk: specs/sglang/slots.yaml:148
+    // draft_extend_seed_topk: specs/sglang/slots.yaml:163
     ullage::Slot<std::int32_t, 2>,
-    // draft_logits: specs/sglang/slots.yaml:152
+    // draft_logits: specs/sglang/slots.yaml:167
     ullage::Slot<float, 2>,
-    // dsa_page_table: specs/sglang/backends/dsa.yaml:15
+    // dsa_page_table: specs/sglang/backends/dsa.yaml:26
     ullage::Slot<std::int32_t, 2>,
-    // dsa_cache_seqlens: specs/sglang/backends/dsa.yaml:18
+    // dsa_cache_seqlens: specs/sglang/backends/dsa.yaml:29
     ullage::Slot<std::int32_t, 1>,
-    // dsa_kv_indptr: specs/sglang/backends/dsa.yaml:20
+    // dsa_kv_indptr: specs/sglang/backends/dsa.yaml:31
     ullage::Slot<std::int32_t, 1>,
-    // dsa_kv_indices: specs/sglang/backends/dsa.yaml:23
+    // dsa_kv_indices: specs/sglang/backends/dsa.yaml:34
     ullage::Slot<std::int32_t, 2>,
     // flashinfer_kv_indptr: specs/sglang/backends/flashinfer.yaml:43
     ullage::Slot<std::int32_t, 1>,

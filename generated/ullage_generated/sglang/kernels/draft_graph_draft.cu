@@ -29,25 +29,25 @@ using Slots = ullage::Table<
     ullage::Slot<std::int32_t, 1>,
     // global_num_tokens_for_logprob: specs/sglang/slots.yaml:81
     ullage::Slot<std::int32_t, 1>,
-    // draft_cache_loc: specs/sglang/slots.yaml:96
+    // draft_cache_loc: specs/sglang/slots.yaml:105
     ullage::Slot<std::int64_t, 1, std::int32_t>,
-    // draft_seq_lens_of_one: specs/sglang/slots.yaml:101
+    // draft_seq_lens_of_one: specs/sglang/slots.yaml:110
     ullage::Slot<std::int32_t, 1>,
-    // draft_topk_p: specs/sglang/slots.yaml:104
+    // draft_topk_p: specs/sglang/slots.yaml:113
     ullage::Slot<float, 2>,
-    // draft_topk_index: specs/sglang/slots.yaml:107
+    // draft_topk_index: specs/sglang/slots.yaml:116
     ullage::Slot<std::int64_t, 2, std::int32_t>,
-    // draft_hidden_states: specs/sglang/slots.yaml:110
+    // draft_hidden_states: specs/sglang/slots.yaml:119
     ullage::Slot<ullage::bfloat16, 2>,
-    // draft_temperatures: specs/sglang/slots.yaml:113
+    // draft_temperatures: specs/sglang/slots.yaml:122
     ullage::Slot<float, 2>,
-    // draft_top_ks: specs/sglang/slots.yaml:116
+    // draft_top_ks: specs/sglang/slots.yaml:125
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // draft_probs: specs/sglang/slots.yaml:119
+    // draft_probs: specs/sglang/slots.yaml:128
     ullage::Slot<float, 2>,
-    // draft_sampling_seed: specs/sglang/slots.yaml:122
+    // draft_sampling_seed: specs/sglang/slots.yaml:131
     ullage::Slot<std::int64_t, 1>,
-    // draft_seed_topk: specs/sglang/slots.yaml:125
+    // draft_seed_topk: specs/sglang/slots.yaml:134
     ullage::Slot<std::int32_t, 2>,
     // flashinfer_draft_kv_indptr: specs/sglang/backends/flashinfer.yaml:84
     ullage::Slot<std::int32_t, 2>,

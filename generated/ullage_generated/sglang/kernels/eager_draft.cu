@@ -39,7 +39,7 @@ using Slots = ullage::Table<
     ullage::Slot<std::int32_t, 1, std::int64_t>,
     // ngram_req_lens: specs/sglang/slots.yaml:53
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // num_token_non_padded: specs/sglang/slots.yaml:321
+    // num_token_non_padded: specs/sglang/slots.yaml:336
     ullage::Slot<std::int32_t, 1>,
     // flashinfer_kv_indptr: specs/sglang/backends/flashinfer.yaml:43
     ullage::Slot<std::int32_t, 1>,

@@ -19,13 +19,13 @@ using Slots = ullage::Table<
     ullage::Slot<std::int32_t, 1>,
     // global_num_tokens_for_logprob: specs/sglang/slots.yaml:81
     ullage::Slot<std::int32_t, 1>,
-    // frozen_hidden_states: specs/sglang/slots.yaml:155
+    // frozen_hidden_states: specs/sglang/slots.yaml:170
     ullage::Slot<ullage::bfloat16, 2>,
-    // frozen_bonus_tokens: specs/sglang/slots.yaml:159
+    // frozen_bonus_tokens: specs/sglang/slots.yaml:174
     ullage::Slot<std::int64_t, 1, std::int32_t>,
-    // frozen_topk_p: specs/sglang/slots.yaml:162
+    // frozen_topk_p: specs/sglang/slots.yaml:177
     ullage::Slot<float, 2>,
-    // frozen_topk_index: specs/sglang/slots.yaml:166
+    // frozen_topk_index: specs/sglang/slots.yaml:181
     ullage::Slot<std::int64_t, 2>,
     // triton_kv_indptr: specs/sglang/backends/triton.yaml:11
     ullage::Slot<std::int32_t, 1>,

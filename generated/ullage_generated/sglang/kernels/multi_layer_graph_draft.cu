@@ -21,29 +21,29 @@ using Slots = ullage::Table<
     ullage::Slot<std::int32_t, 1>,
     // global_num_tokens_for_logprob: specs/sglang/slots.yaml:81
     ullage::Slot<std::int32_t, 1>,
-    // target_hidden_states: specs/sglang/slots.yaml:129
+    // target_hidden_states: specs/sglang/slots.yaml:138
     ullage::Slot<ullage::bfloat16, 2>,
-    // verify_extend_seq_lens: specs/sglang/slots.yaml:132
+    // verify_extend_seq_lens: specs/sglang/slots.yaml:141
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // num_correct_drafts: specs/sglang/slots.yaml:135
+    // num_correct_drafts: specs/sglang/slots.yaml:150
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // num_accept_tokens: specs/sglang/slots.yaml:138
+    // num_accept_tokens: specs/sglang/slots.yaml:153
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // select_index: specs/sglang/slots.yaml:141
+    // select_index: specs/sglang/slots.yaml:156
     ullage::Slot<std::int64_t, 1, std::int32_t>,
-    // draft_mamba_track_indices: specs/sglang/slots.yaml:144
+    // draft_mamba_track_indices: specs/sglang/slots.yaml:159
     ullage::Slot<std::int64_t, 1>,
-    // layer_seq_lens: specs/sglang/slots.yaml:170
+    // layer_seq_lens: specs/sglang/slots.yaml:185
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // layer_extend_start_loc: specs/sglang/slots.yaml:176
+    // layer_extend_start_loc: specs/sglang/slots.yaml:191
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // layer_logits: specs/sglang/slots.yaml:179
+    // layer_logits: specs/sglang/slots.yaml:194
     ullage::Slot<float, 2>,
-    // layer_temperatures: specs/sglang/slots.yaml:183
+    // layer_temperatures: specs/sglang/slots.yaml:198
     ullage::Slot<float, 2>,
-    // layer_sampling_seed: specs/sglang/slots.yaml:187
+    // layer_sampling_seed: specs/sglang/slots.yaml:202
     ullage::Slot<std::int64_t, 1>,
-    // layer_draft_probs: specs/sglang/slots.yaml:191
+    // layer_draft_probs: specs/sglang/slots.yaml:206
     ullage::Slot<float, 3>,
     // strided_indices: specs/sglang/backends/page_tables.yaml:39
     ullage::Slot<std::int64_t, 1>,

@@ -7,17 +7,17 @@
 namespace {
 
 using Slots = ullage::Table<
-    // ngram_draft_tokens: specs/sglang/slots.yaml:239
+    // ngram_draft_tokens: specs/sglang/slots.yaml:254
     ullage::Slot<std::int64_t, 1, std::int32_t>,
-    // tree_mask: specs/sglang/slots.yaml:242
+    // tree_mask: specs/sglang/slots.yaml:257
     ullage::Slot<bool, 1>,
-    // ngram_positions: specs/sglang/slots.yaml:245
+    // ngram_positions: specs/sglang/slots.yaml:260
     ullage::Slot<std::int64_t, 1>,
-    // retrieve_indexes: specs/sglang/slots.yaml:248
+    // retrieve_indexes: specs/sglang/slots.yaml:263
     ullage::Slot<std::int64_t, 2>,
-    // retrieve_next_token: specs/sglang/slots.yaml:251
+    // retrieve_next_token: specs/sglang/slots.yaml:266
     ullage::Slot<std::int64_t, 2>,
-    // retrieve_next_sibling: specs/sglang/slots.yaml:254
+    // retrieve_next_sibling: specs/sglang/slots.yaml:269
     ullage::Slot<std::int64_t, 2>
     >;
 

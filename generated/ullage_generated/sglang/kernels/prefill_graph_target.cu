@@ -21,37 +21,41 @@ using Slots = ullage::Table<
     ullage::Slot<ullage::bfloat16, 2>,
     // pipeline_residual: specs/sglang/slots.yaml:93
     ullage::Slot<ullage::bfloat16, 2>,
-    // static_seq_lens: specs/sglang/slots.yaml:257
+    // pipeline_residual_bank: specs/sglang/slots.yaml:97
+    ullage::Slot<ullage::bfloat16, 3>,
+    // pipeline_topk_indices: specs/sglang/slots.yaml:101
+    ullage::Slot<std::int32_t, 2, std::int64_t>,
+    // static_seq_lens: specs/sglang/slots.yaml:272
     ullage::Slot<std::int64_t, 1, std::int32_t>,
-    // static_extend_seq_lens: specs/sglang/slots.yaml:260
+    // static_extend_seq_lens: specs/sglang/slots.yaml:275
     ullage::Slot<std::int64_t, 1, std::int32_t>,
-    // static_extend_prefix_lens: specs/sglang/slots.yaml:263
+    // static_extend_prefix_lens: specs/sglang/slots.yaml:278
     ullage::Slot<std::int64_t, 1, std::int32_t>,
-    // static_extend_start_loc: specs/sglang/slots.yaml:266
+    // static_extend_start_loc: specs/sglang/slots.yaml:281
     ullage::Slot<std::int64_t, 1, std::int32_t>,
-    // static_req_pool_indices: specs/sglang/slots.yaml:269
+    // static_req_pool_indices: specs/sglang/slots.yaml:284
     ullage::Slot<std::int64_t, 1, std::int32_t>,
-    // static_orig_seq_lens: specs/sglang/slots.yaml:272
+    // static_orig_seq_lens: specs/sglang/slots.yaml:287
     ullage::Slot<std::int64_t, 1, std::int32_t>,
-    // prefix_starts: specs/sglang/slots.yaml:279
+    // prefix_starts: specs/sglang/slots.yaml:294
     ullage::Slot<std::int32_t, 2>,
-    // prefix_seq_lens: specs/sglang/slots.yaml:282
+    // prefix_seq_lens: specs/sglang/slots.yaml:297
     ullage::Slot<std::int32_t, 2>,
-    // prefix_cu_seq_lens: specs/sglang/slots.yaml:285
+    // prefix_cu_seq_lens: specs/sglang/slots.yaml:300
     ullage::Slot<std::int32_t, 2>,
-    // prefix_kv_indices: specs/sglang/slots.yaml:289
+    // prefix_kv_indices: specs/sglang/slots.yaml:304
     ullage::Slot<std::int32_t, 2>,
-    // static_input_embeds: specs/sglang/slots.yaml:298
+    // static_input_embeds: specs/sglang/slots.yaml:313
     ullage::Slot<ullage::bfloat16, 2>,
-    // static_mrope_positions: specs/sglang/slots.yaml:302
+    // static_mrope_positions: specs/sglang/slots.yaml:317
     ullage::Slot<std::int64_t, 2>,
-    // static_mamba_track_indices: specs/sglang/slots.yaml:306
+    // static_mamba_track_indices: specs/sglang/slots.yaml:321
     ullage::Slot<std::int64_t, 1>,
-    // static_mamba_track_mask: specs/sglang/slots.yaml:310
+    // static_mamba_track_mask: specs/sglang/slots.yaml:325
     ullage::Slot<bool, 1>,
-    // static_mamba_track_seqlens: specs/sglang/slots.yaml:313
+    // static_mamba_track_seqlens: specs/sglang/slots.yaml:328
     ullage::Slot<std::int32_t, 1, std::int64_t>,
-    // num_token_non_padded: specs/sglang/slots.yaml:321
+    // num_token_non_padded: specs/sglang/slots.yaml:336
     ullage::Slot<std::int32_t, 1>
     >;
 
