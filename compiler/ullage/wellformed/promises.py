@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Final
 
 from ullage.bound.domain import ForWorker, for_worker
@@ -22,11 +23,13 @@ MOST_ROWS: Final = Integer(2**40)
 
 
 def check_promises(resolved: ResolvedSpec, solver: Solver, collector: Collector) -> None:
-    """Report each promise that some batch breaks, for the first worker where it does."""
+    """Report each promise that some batch breaks, for the first mode and worker where it does."""
     for runner in resolved.spec.runners:
-        for name, promise in runner.promises:
-            for worker in (w for w in resolved.spec.workers if w.name in runner.workers):
-                found = _Promise(resolved, solver, runner, worker, resolved.modes[name], promise)
+        workers = [worker for worker in resolved.spec.workers if worker.name in runner.workers]
+        for promise in runner.promises:
+            for name, worker in product(promise.modes, workers):
+                made = promise.condition
+                found = _Promise(resolved, solver, runner, worker, resolved.modes[name], made)
                 if found.is_broken(collector):
                     break
 

@@ -15,29 +15,54 @@ from ullage.diagnostics.render import render_text
 GRAPH = """\
 runner: graph
 {when}workers: [target]
-modes: [decode]
+modes: [{modes}]
 slots: all
 facts: {{replaced: inputs are embeddings}}
 accepts: [{accepts}]
-fallback: eager
-promises: {{decode: "{promise}"}}
+{fallback}
+promises: {promise}
 steps:
   - {{do: load}}
 """
 
 
-def said(folder: Path, promise: str, accepts: str = "requests <= cap", when: str = "") -> str:
-    """What is said of a graph runner with a promise."""
-    decode = mode_text(live={"rows": "1; 9"}, requests="rows", tokens="rows")
+def engine(*modes: str) -> dict[str, str]:
+    """The files of an engine with these modes, without its runner of graphs."""
     parameters = ("cap: {type: int, range: [1, 4]}", "shards: {type: int, range: [1, 4]}")
-    files = dict(small(decode, parameters=parameters, slots=(SLOT,)))
-    condition = f"when: {when}\n" if when else ""
-    files["graph.yaml"] = GRAPH.format(when=condition, accepts=accepts, promise=promise)
+    files = dict(small(*modes, parameters=parameters, slots=(SLOT,)))
+    files["engine.yaml"] += "families:\n  replaying: modes with graphs\n"
+    return files
+
+
+def refusal(folder: Path, files: dict[str, str]) -> str:
+    """What is said of an engine."""
     try:
         analyse(write_spec(folder, files), name="mini")
     except DiagnosticError as error:
         return render_text(error.diagnostics, error.sources)
     return ""
+
+
+def graph(
+    promise: str,
+    accepts: str = "requests <= cap",
+    when: str = "",
+    modes: str = "decode",
+    fallback: str = "fallback: eager",
+) -> str:
+    """The file of a runner of graphs with promises."""
+    condition = f"when: {when}\n" if when else ""
+    return GRAPH.format(
+        when=condition, accepts=accepts, promise=promise, modes=modes, fallback=fallback
+    )
+
+
+def said(folder: Path, promise: str, accepts: str = "requests <= cap", when: str = "") -> str:
+    """What is said of a graph runner with a promise of one mode."""
+    decode = mode_text(live={"rows": "1; 9"}, requests="rows", tokens="rows")
+    files = engine(decode)
+    files["graph.yaml"] = graph(f'{{decode: "{promise}"}}', accepts, when)
+    return refusal(folder, files)
 
 
 def test_a_condition_that_switches_a_graph_off_is_told_with_both_places(tmp_path: Path) -> None:
@@ -87,13 +112,54 @@ def test_a_promise_that_some_batch_may_break_is_refused(
     assert expected in said(tmp_path, promise, accepts, when)
 
 
+def replaying(name: str, rows: str = "rows", when: str = "") -> str:
+    text = mode_text(name, live={"rows": "1; 9"}, requests=rows, tokens="rows", when=when)
+    return text + "family: replaying\n"
+
+
+@pytest.mark.parametrize("promise", ["{promise}", "{{replaying: {promise}}}"])
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("requests <= cap", ""),
+        ("requests <= cap + 1", "promises to take the batches of mode 'decode' with requests <= "),
+    ],
+)
+def test_a_promise_of_a_family_or_of_all_modes_is_one_of_each(
+    promise: str, condition: str, expected: str, tmp_path: Path
+) -> None:
+    files = engine(replaying("decode"), replaying("verify", rows="2 * rows"))
+    text = promise.format(promise=condition)
+    files["graph.yaml"] = graph(text, modes="replaying")
+    found = refusal(tmp_path, files)
+    assert expected in found
+    assert found.count("U618") == (2 if expected else 0)  # in the message, and where to read on
+
+
+def test_a_promise_of_all_modes_leaves_out_those_that_never_fall_back(tmp_path: Path) -> None:
+    files = engine(replaying("decode"), replaying("capture", when="shards == 1"))
+    files["eager.yaml"] = files["eager.yaml"].replace("modes: all", "modes: [decode]")
+    whole = graph("shards == 1 and requests <= cap", when="shards == 1", modes="replaying")
+    files["graph.yaml"] = whole + "accepts_all: [capture]\n"
+    analysis = analyse(write_spec(tmp_path, files), name="mini")
+    (promise,) = analysis.resolved.runners["graph"].promises
+    assert promise.modes == ("decode",)
+
+
 def test_what_is_promised_is_served(tmp_path: Path) -> None:
     decode = mode_text(live={"rows": "1; 9"}, requests="rows", tokens="rows")
     idle = mode_text("idle", live={}, requests="0", tokens="0")
-    files = dict(small(decode, idle, slots=(SLOT,)))
-    graph = GRAPH.format(when="", accepts="requests <= cap", promise="true")
-    files["graph.yaml"] = graph.replace("{decode:", "{idle:")
-    with pytest.raises(DiagnosticError) as caught:
-        analyse(write_spec(tmp_path, files), name="mini")
-    expected = "runner 'graph' does not serve mode 'idle' that it promises to take"
-    assert [each.message for each in caught.value.diagnostics] == [expected]
+    files = engine(decode, idle)
+    files["graph.yaml"] = graph("{idle: true}")
+    found = refusal(tmp_path, files)
+    assert "runner 'graph' serves no mode of 'idle' that it promises to take\n" in found
+
+
+def test_a_promise_is_about_batches_that_a_fallback_would_take(tmp_path: Path) -> None:
+    decode = mode_text(live={"rows": "1; 9"}, requests="rows", tokens="rows")
+    files = engine(decode)
+    files["graph.yaml"] = graph("requests <= cap", fallback="accepts_all: [decode]")
+    files["eager.yaml"] = files["eager.yaml"].replace("modes: all", "modes: [decode]")
+    found = refusal(tmp_path, files)
+    assert "runner 'graph' has promises, but nobody takes what it refuses\n" in found
+    assert "hint: name its fallback, or leave 'promises' out\n" in found
