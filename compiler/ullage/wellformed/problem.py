@@ -37,6 +37,7 @@ from ullage.spec.elements import Elements
 from ullage.spec.model import Slot
 from ullage.spec.steps import flattened
 from ullage.wellformed.constants import check_constants
+from ullage.wellformed.fallbacks import check_fallbacks
 from ullage.wellformed.fields import check_fields
 from ullage.wellformed.leavings import check_leavings
 from ullage.wellformed.occurrence import check_occurrence
@@ -74,6 +75,7 @@ def check_problem(
         check_rank_count(resolved, solver, collector)
         check_rounds(resolved, solver, collector)
         check_skips(resolved, solver, collector)
+        check_fallbacks(resolved, solver, collector)
         check_orders(resolved, solver, collector)
         check_fields(resolved.spec, collector)
         check_readers(resolved, collector)
