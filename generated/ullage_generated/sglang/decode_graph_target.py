@@ -7759,22 +7759,22 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of adaptive_verify, decode, dllm_extend, idle, target_verify."""
-        # specs/sglang/runners/decode_graph.yaml:84
+        # specs/sglang/runners/decode_graph.yaml:80
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/decode_graph.yaml:85
+        # specs/sglang/runners/decode_graph.yaml:81
         engine.plan_replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:90
+        # specs/sglang/runners/decode_graph.yaml:86
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:91
+            # specs/sglang/runners/decode_graph.yaml:87
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:94
+        # specs/sglang/runners/decode_graph.yaml:90
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:94",
+            place="specs/sglang/runners/decode_graph.yaml:90",
         )
         return output
 
@@ -7782,23 +7782,23 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture."""
-        # specs/sglang/runners/decode_graph.yaml:84
+        # specs/sglang/runners/decode_graph.yaml:80
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/decode_graph.yaml:85
+        # specs/sglang/runners/decode_graph.yaml:81
         engine.plan_replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:86
+        # specs/sglang/runners/decode_graph.yaml:82
         engine.capture(batch)
-        # specs/sglang/runners/decode_graph.yaml:90
+        # specs/sglang/runners/decode_graph.yaml:86
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:91
+            # specs/sglang/runners/decode_graph.yaml:87
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:94
+        # specs/sglang/runners/decode_graph.yaml:90
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:94",
+            place="specs/sglang/runners/decode_graph.yaml:90",
         )
         return output
