@@ -208,7 +208,7 @@ def modes(draw: st.DrawFn) -> Mode:
         where=draw(several(relations())),
         axes=draw(pairs()),
         pipeline=draw(several(st.builds(PipelineEntry, names(), pairs(), _place))),
-        peers=draw(distinct()),
+        peers=draw(st.none() | distinct()),
         doc=draw(texts()),
         place=BUILT_IN,
     )

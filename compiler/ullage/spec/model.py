@@ -166,7 +166,7 @@ class PipelineEntry:
 class Mode:
     """How a live batch looks, and the padding that it goes through before load.
 
-    `peers`: the modes that other ranks may be in during the same round (empty: this one only).
+    `peers`: the further modes that other ranks may be in during the same round; None: not said.
     """
 
     name: str
@@ -177,7 +177,7 @@ class Mode:
     where: tuple[Expr, ...]
     axes: tuple[tuple[str, Expr], ...]
     pipeline: tuple[PipelineEntry, ...]
-    peers: tuple[str, ...]
+    peers: tuple[str, ...] | None
     doc: str
     place: Place
 

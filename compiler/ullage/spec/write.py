@@ -257,7 +257,7 @@ _MODE: Table[Mode] = {
     "live": _live,
     "axes": lambda mode: named(mode.axes),
     "pipeline": lambda mode: pipeline(mode.pipeline),
-    "peers": lambda mode: names(mode.peers),
+    "peers": lambda mode: mode.peers,
 }
 
 _WITHIN: Table[Within] = {
