@@ -102,7 +102,7 @@ def test_a_promise_that_every_condition_follows_from_is_kept(
     [
         ("requests <= cap + 1", "requests <= cap", "", "takes only those with requests <= cap"),
         ("requests <= cap", "requests <= cap, not replaced", "", "those with not replaced\n"),
-        ("requests <= cap", "tokens <= cap", "", "takes only those with tokens <= cap"),
+        ("requests <= cap", "2 * tokens <= cap", "", "takes only those with 2 * tokens <= cap"),
         ("requests <= cap and shards < 3", "requests <= cap", "shards == 1", "shards = 2"),
     ],
 )
@@ -110,6 +110,71 @@ def test_a_promise_that_some_batch_may_break_is_refused(
     promise: str, accepts: str, when: str, expected: str, tmp_path: Path
 ) -> None:
     assert expected in said(tmp_path, promise, accepts, when)
+
+
+def test_the_batch_that_breaks_a_promise_is_one_of_the_mode(tmp_path: Path) -> None:
+    found = said(tmp_path, "requests <= cap", "requests < cap and requests != 0")
+    assert "takes only those with requests < cap and requests != 0\n" in found
+    assert "hint: for example where cap = 1, rows = 1\n" in found
+    found = said(
+        tmp_path / "fact", "requests <= cap", "requests <= cap, not replaced or tokens > 4"
+    )
+    assert "hint: for example where rows = 1, replaced = 1\n" in found
+
+
+LIVE = {"rows": "1; 9", "length": "per rows: 1; cap"}
+SYNC = "sync: {collective: {op: all_gather, group: dp}, tokens: 'max_ranks(align_up(tokens, 4))'}"
+KEPT = {
+    "a range": "requests >= 1",
+    "axes of the same rows": "live_tokens <= cap",
+    "what stands under where": "sum_requests(length) <= 2 * cap",
+    "a sum in its range": "sum_requests(length) >= requests",
+    "what is padded": "live_tokens <= tokens and tokens >= 4",
+}
+BROKEN = {
+    "a range": ("requests >= 2", "for example where rows = 1\n"),
+    "what stands under where": ("sum_requests(length) < 2 * cap", "sum of length over the"),
+    "what is padded": ("tokens <= live_tokens", "rows = 1\n"),
+}
+
+
+def synced(accepts: str) -> dict[str, str]:
+    """An engine whose decode batches have lengths, and are padded over ranks."""
+    decode = mode_text(
+        live=LIVE,
+        requests="rows",
+        tokens="rows",
+        where=["sum_requests(length) <= 2 * cap"],
+        pipeline=["sync"],
+    )
+    parameters = ("cap: {type: int, range: [1, 4]}", "dp: {type: int, range: [1, 4]}")
+    files = dict(small(decode, parameters=parameters, transforms=(SYNC,), ranks="dp"))
+    files["graph.yaml"] = graph("requests <= cap", f'"{accepts}"')
+    return files
+
+
+@pytest.mark.parametrize("accepts", list(KEPT.values()), ids=list(KEPT))
+def test_a_promise_is_about_batches_that_exist(accepts: str, tmp_path: Path) -> None:
+    """What is so of every batch of the mode need not be promised."""
+    assert refusal(tmp_path, synced(accepts)) == ""
+
+
+@pytest.mark.parametrize(("accepts", "expected"), list(BROKEN.values()), ids=list(BROKEN))
+def test_a_batch_that_exists_may_break_a_promise(
+    accepts: str, expected: str, tmp_path: Path
+) -> None:
+    found = refusal(tmp_path, synced(accepts))
+    assert "error[U618]" in found
+    assert expected in found
+
+
+def test_a_sum_in_a_promise_has_a_form_that_is_known(tmp_path: Path) -> None:
+    files = synced("requests <= cap and tokens >= 4")
+    promise = "promises: requests <= cap and sum_requests(length % 2) <= cap"
+    files["graph.yaml"] = files["graph.yaml"].replace("promises: requests <= cap", promise)
+    found = refusal(tmp_path, files)
+    assert "error[U402]: what runner 'graph' promises of mode 'decode': no closed form" in found
+    assert "for the sum over requests of length % 2\n" in found
 
 
 def replaying(name: str, rows: str = "rows", when: str = "") -> str:
@@ -123,6 +188,7 @@ def replaying(name: str, rows: str = "rows", when: str = "") -> str:
     [
         ("requests <= cap", ""),
         ("requests <= cap + 1", "promises to take the batches of mode 'decode' with requests <= "),
+        ("rows <= cap", "promises to take the batches of mode 'verify' with rows <= cap"),
     ],
 )
 def test_a_promise_of_a_family_or_of_all_modes_is_one_of_each(
