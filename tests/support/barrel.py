@@ -117,6 +117,7 @@ live:
     - sum_requests(length) <= 4 * input
 axes: {rows: rows}
 pipeline: [agree, pad]
+peers: []
 """
 
 _REST = """\
@@ -125,6 +126,7 @@ doc: nothing to do
 live: {}
 axes: {rows: 0}
 pipeline: [agree, pad]
+peers: []
 """
 
 _FILL = """\
@@ -138,6 +140,7 @@ live:
     - sum_requests(size) <= pages * page
 axes: {rows: rows * layers + extra_rows}
 pipeline: []
+peers: []
 """
 
 _TWIN = """\
@@ -150,6 +153,7 @@ live:
   length: {per: rows, range: [1, 8], seen_in: batch.lengths, doc: cells of a row}
 axes: {rows: rows}
 pipeline: [doubled, pad]
+peers: []
 """
 
 _RUNNER = """\

@@ -100,6 +100,7 @@ live:
     - requests * one <= tokens
 axes: {requests: requests, tokens: tokens}
 pipeline: [sync_tokens]
+peers: []
 """
 
 _PROPOSE = """\
@@ -112,6 +113,7 @@ axes: {requests: requests, tokens: requests * one}
 pipeline:
   - expand_topk
   - sync_rows(per_request=one)
+peers: []
 """
 
 _RUNNER = """\

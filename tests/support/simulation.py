@@ -18,6 +18,7 @@ from ullage.expr.tree import transform as rewritten
 from ullage.spec.chains import chain
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Mode, Parameter, PipelineEntry, Runner, Transform
+from ullage.spec.peers import are_peers
 
 Values = dict[str, Value]
 
@@ -389,11 +390,7 @@ class Simulation:
 
     def _peers(self, mode: Mode) -> list[Mode]:
         """The modes that another rank may be in: its own, those it names and those that name it."""
-        return [
-            each
-            for each in self.resolved.spec.modes
-            if each.name in (mode.name, *mode.peers) or mode.name in each.peers
-        ]
+        return [each for each in self.resolved.spec.modes if each == mode or are_peers(mode, each)]
 
     def _transform(self, entry: PipelineEntry) -> Transform:
         return self._transforms[entry.transform]

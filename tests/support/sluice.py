@@ -91,6 +91,7 @@ live:
   tokens: {range: [1, max_tokens], seen_in: "batch.input_ids[0]"}
   where: [requests * one <= tokens]
 axes: {requests: requests, tokens: tokens}
+peers: []
 """
 
 _GRAPH = """\
@@ -160,6 +161,7 @@ when: cuda_graph
 live:
   requests: {range: [1, "max(captured)"], seen_in: batch.size}
 axes: {requests: requests, tokens: requests * one}
+peers: []
 """
 
 WEIR: Files = with_file(

@@ -56,7 +56,7 @@ def mode_text(
     tokens: str,
     where: Sequence[str] = (),
     pipeline: Sequence[str] = (),
-    peers: Sequence[str] = (),
+    peers: Sequence[str] | None = None,
     when: str = "",
     **axes: str,
 ) -> str:
@@ -71,7 +71,7 @@ def mode_text(
     text += f"axes: {{{listed}}}\n"
     if pipeline:
         text += "pipeline:\n" + "".join(f"  - {each}\n" for each in pipeline)
-    return text + (f"peers: [{', '.join(peers)}]\n" if peers else "")
+    return text + ("" if peers is None else f"peers: [{', '.join(peers)}]\n")
 
 
 def _live(bounds: str, name: str) -> str:

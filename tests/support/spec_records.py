@@ -7,17 +7,11 @@ from typing import Literal, TypeVar, get_args
 
 from hypothesis import strategies as st
 
-from support.expressions import (
-    FULL,
-    boolean_expressions,
-    expressions,
-    integer_expressions,
-    list_expressions,
-)
+from support.spec_expressions import anything, conditions, integers, lists, pairs, relations
 from support.spec_words import names, texts
 from support.wrapper_records import wrappers
 from ullage.expr.parse import SourceRef
-from ullage.expr.tree import TRUE, Enumerant, Expr, Name, transform
+from ullage.expr.tree import TRUE, Name
 from ullage.expr.units import BASES, NO_UNIT, Unit
 from ullage.place import BUILT_IN
 from ullage.spec.collectives import OPERATIONS, Collective
@@ -49,7 +43,7 @@ from ullage.spec.model import (
     Worker,
     Writer,
 )
-from ullage.spec.runner_parts import Capture, Fallback, WarmUp, Within
+from ullage.spec.runner_parts import Capture, Fallback, Promise, WarmUp, Within
 from ullage.spec.stated import Audit, StatedFormula
 
 Action = Literal["load", "call", "slice", "group"]
@@ -70,39 +64,6 @@ def distinct(least: int = 0) -> st.SearchStrategy[tuple[str, ...]]:
 def named(records: st.SearchStrategy[_Item]) -> st.SearchStrategy[tuple[_Item, ...]]:
     """Records with distinct names."""
     return st.lists(records, max_size=2, unique_by=lambda each: each.name).map(tuple)  # type: ignore[attr-defined]  # only for records that have one
-
-
-def _bare(expr: Expr) -> Expr:
-    """As it is loaded: only resolving tells the value of an enum from another name."""
-    return transform(expr, lambda node: Name(node.value) if isinstance(node, Enumerant) else node)
-
-
-@st.composite
-def integers(draw: st.DrawFn) -> Expr:
-    return _bare(draw(integer_expressions(FULL, 2)))
-
-
-@st.composite
-def relations(draw: st.DrawFn) -> Expr:
-    return _bare(draw(boolean_expressions(FULL, 2)))
-
-
-def conditions() -> st.SearchStrategy[Expr]:
-    return st.one_of(st.just(TRUE), relations())
-
-
-@st.composite
-def lists(draw: st.DrawFn) -> Expr:
-    return _bare(draw(list_expressions(FULL, 2)))
-
-
-@st.composite
-def anything(draw: st.DrawFn) -> Expr:
-    return _bare(draw(expressions(FULL, 2)))
-
-
-def pairs() -> st.SearchStrategy[tuple[tuple[str, Expr], ...]]:
-    return st.dictionaries(names(), anything(), max_size=2).map(lambda found: tuple(found.items()))
 
 
 def ranges() -> st.SearchStrategy[Range]:
@@ -247,7 +208,7 @@ def modes(draw: st.DrawFn) -> Mode:
         where=draw(several(relations())),
         axes=draw(pairs()),
         pipeline=draw(several(st.builds(PipelineEntry, names(), pairs(), _place))),
-        peers=draw(distinct()),
+        peers=draw(st.none() | distinct()),
         doc=draw(texts()),
         place=BUILT_IN,
     )
@@ -276,6 +237,13 @@ def steps(draw: st.DrawFn, depth: int = 2) -> Step:
     )
 
 
+def promises() -> st.SearchStrategy[tuple[Promise, ...]]:
+    """One of all modes, or one for each mode or family that is named."""
+    of_all = st.builds(Promise, st.just(()), relations()).map(lambda promise: (promise,))
+    named = pairs().map(lambda found: tuple(Promise((name,), each) for name, each in found))
+    return named | of_all
+
+
 @st.composite
 def runners(draw: st.DrawFn) -> Runner:
     slack = st.dictionaries(names(), texts(), max_size=2)
@@ -300,7 +268,7 @@ def runners(draw: st.DrawFn) -> Runner:
         doc=draw(texts()),
         place=BUILT_IN,
         limits=draw(pairs()),
-        promises=draw(pairs()),
+        promises=draw(promises()),
         captures=tuple(
             Capture(mode, replay, BUILT_IN)
             for mode, replays in draw(captures).items()

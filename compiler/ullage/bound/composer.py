@@ -41,6 +41,7 @@ from ullage.expr.tree import (
 from ullage.place import Place
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Mode, Parameter, PipelineEntry, Runner, Transform
+from ullage.spec.peers import are_peers
 
 ForWorker = Callable[[Expr], Expr]
 
@@ -251,8 +252,7 @@ class Composer:
     def peers_of(self, mode: Mode) -> list[Mode]:
         """The modes that other ranks may be in: those it names and those that name it."""
         modes = self.resolved.spec.modes
-        named = {*mode.peers, *(each.name for each in modes if mode.name in each.peers)}
-        chosen = [each for each in modes if each.name in named - {mode.name}]
+        chosen = [each for each in modes if each.name != mode.name and are_peers(mode, each)]
         return [*chosen, mode] if self.own_peer else chosen
 
     def brought(self, peer: Mode, turn: Turn, origin: str, guard: Expr) -> Axes:

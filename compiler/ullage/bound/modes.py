@@ -167,7 +167,7 @@ class _Composition:
     def _parts_of(self, composer: Composer, stages: list[Stage]) -> _Parts:
         axes = dict(stages[-1].extents)
         offered = dict(stages[len(self.mode.pipeline)].extents)
-        brought = _before_padding(self.resolved, stages)
+        brought = before_padding(self.resolved, stages)
         known = {f"live_{name}": extent for name, extent in brought.items()} | offered
 
         def of_batch(expression: Expr, axes: Axes) -> Expr:
@@ -290,7 +290,7 @@ def _shares(composer: Composer) -> Iterator[Share]:
             yield Share(brought, share.place)
 
 
-def _before_padding(resolved: ResolvedSpec, stages: list[Stage]) -> Axes:
+def before_padding(resolved: ResolvedSpec, stages: list[Stage]) -> Axes:
     """The axes after the leading transforms whose result the sources hold."""
     axes = stages[0].extents
     for stage in stages[1:]:

@@ -33,7 +33,7 @@ def _expressions(resolved: ResolvedSpec, runner: Runner) -> Iterator[Expr]:
             yield value
     for each in resolved.spec.runners:  # those that are asked before this one as well
         yield from each.accepts
-        yield from (promise for _, promise in each.promises)
+        yield from (promise.condition for promise in each.promises)
     for slot in resolved.slots_of(runner):
         yield from slot.shape
         if slot.value is not None:

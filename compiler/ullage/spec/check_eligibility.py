@@ -12,6 +12,7 @@ from ullage.spec import problems
 from ullage.spec.check_modes import SUMS, ResolvedMode, kinds_of_axes, resolve_entry
 from ullage.spec.definitions import Globals
 from ullage.spec.model import PipelineEntry, Runner, Spec, Transform
+from ullage.spec.runner_parts import Promise
 from ullage.spec.scope import Expressions, Scope, free
 from ullage.spec.steps import modes_named
 
@@ -39,25 +40,41 @@ def resolve_accepts(
 
 def resolve_promises(
     runner: Runner,
-    modes: tuple[ResolvedMode, ...],
+    served: tuple[ResolvedMode, ...],
     spec: Spec,
     known: Globals,
     expressions: Expressions,
-) -> tuple[tuple[str, Expr], ...]:
-    """The condition of each mode; each mode is one that the runner serves."""
-    served = {mode.mode.name: mode for mode in modes}
-    resolved: list[tuple[str, Expr]] = []
-    for name, promise in runner.promises:
-        if name in served:
-            scope = _scope(runner, served[name], spec, known)
-            scope = scope.named(f"what runner '{runner.name}' promises of mode '{name}'")
-            resolved.append((name, expressions.condition(promise, scope)))
-        elif any(mode.name == name for mode in spec.modes):
-            message = (
-                f"runner '{runner.name}' does not serve mode '{name}' that it promises to take"
-            )
-            expressions.collector.error(problems.UNKNOWN_REFERENCE, message, promise.place)
-    return tuple(resolved)
+) -> tuple[Promise, ...]:
+    """Each promise, checked in each mode that it is about; these are modes that the runner serves.
+
+    A family, and all modes together, stand for those of which the runner hands batches on.
+    """
+    if runner.promises and runner.fallback is None:
+        message = f"runner '{runner.name}' has promises, but nobody takes what it refuses"
+        hint = "name its fallback, or leave 'promises' out"
+        expressions.collector.error(problems.CONTRADICTING_KEYS, message, runner.place, hint=hint)
+    taken = modes_named(spec.modes, runner.accepts_all) if runner.accepts_all else ()
+    whole = {mode.name for mode in taken}
+    found: list[Promise] = []
+    for promise in runner.promises:
+        meant = {mode.name for mode in modes_named(spec.modes, promise.modes)}
+        own = [mode for mode in served if mode.mode.name in meant]
+        modes = [mode for mode in own if mode.mode.name not in whole] or own
+        condition = promise.condition
+        for mode in modes:
+            what = f"what runner '{runner.name}' promises of mode '{mode.mode.name}'"
+            scope = _scope(runner, mode, spec, known).named(what)
+            inner = replace(expressions.apart(), collector=Collector())
+            condition = inner.condition(promise.condition, scope)
+            expressions.collector.add(*inner.collector.diagnostics)
+            if inner.collector.has_errors:
+                break
+        if meant and not modes:
+            named = ", ".join(f"'{name}'" for name in promise.modes)
+            message = f"runner '{runner.name}' serves no mode of {named} that it promises to take"
+            expressions.collector.error(problems.UNKNOWN_REFERENCE, message, condition.place)
+        found.append(Promise(tuple(mode.mode.name for mode in modes), condition))
+    return tuple(found)
 
 
 def _scope(runner: Runner, mode: ResolvedMode, spec: Spec, known: Globals) -> Scope:

@@ -13,6 +13,7 @@ from ullage.expr.units import NO_UNIT, Unit
 from ullage.spec import problems
 from ullage.spec.definitions import Globals, check_range
 from ullage.spec.model import Axis, LiveVariable, Mode, PipelineEntry, Spec, Transform
+from ullage.spec.peers import listed
 from ullage.spec.scope import ANY_INTEGER, Expressions, Scope, unit_name
 
 SUMS: Final[frozenset[Aggregate]] = frozenset(("sum_requests",))
@@ -196,7 +197,7 @@ def check_peers(spec: Spec, expressions: Expressions) -> None:
     """Modes that run in one round take part in the same collectives, in the same order."""
     modes = {mode.name: mode for mode in spec.modes}
     for mode in spec.modes:
-        for name in mode.peers:
+        for name in mode.peers or ():
             if name in modes:
                 _check_peer(mode, modes[name], spec, expressions)
 
@@ -207,7 +208,7 @@ def _check_peer(mode: Mode, peer: Mode, spec: Spec, expressions: Expressions) ->
         return
     message = (
         f"mode '{mode.name}' and its peer '{peer.name}' would wait for each other: "
-        f"'{mode.name}' takes part in {_listed(mine)}, '{peer.name}' in {_listed(theirs)}"
+        f"'{mode.name}' takes part in {listed(mine)}, '{peer.name}' in {listed(theirs)}"
     )
     hint = "give both pipelines the same transforms with collectives, in the same order"
     related = ((peer.place, f"mode '{peer.name}'"),)
@@ -226,8 +227,3 @@ def _collectives(mode: Mode, spec: Spec) -> tuple[tuple[str, str], ...] | None:
         return None
     found = (transforms[entry.transform] for entry in mode.pipeline)
     return tuple((each.name, each.collective.group) for each in found if each.collective)
-
-
-def _listed(collectives: tuple[tuple[str, str], ...]) -> str:
-    shown = (f"'{transform}' over '{group}'" for transform, group in collectives)
-    return ", then ".join(shown) or "no collective"

@@ -30,7 +30,7 @@ def load_mode(reading: Reading, name: Scalar, fields: Fields) -> Mode:
         where=where,
         axes=_axes(reading, fields),
         pipeline=tuple(entry for entry in entries if entry is not None),
-        peers=reading.names(fields, "peers", "mode"),
+        peers=reading.names(fields, "peers", "mode") if "peers" in fields else None,
         doc=fields.text("doc", default=""),
         place=name.place,
     )

@@ -10,7 +10,7 @@ from ullage.expr.tree import TRUE, Expr
 from ullage.spec import former_keys, problems
 from ullage.spec.model import PipelineEntry, Runner, Step
 from ullage.spec.reading import Reading
-from ullage.spec.runner_parts import Capture, Fallback, WarmUp, Within
+from ullage.spec.runner_parts import Capture, Fallback, Promise, WarmUp, Within
 from ullage.text.fields import Fields, as_scalar, check_identifier
 from ullage.text.nodes import Mapping, Node, Scalar, Sequence
 
@@ -41,7 +41,7 @@ def load_runner(reading: Reading, name: Scalar, fields: Fields) -> Runner:
         place=name.place,
         limits=reading.named(fields, "limits", "axis"),
         captures=_captures(reading, fields),
-        promises=reading.named(fields, "promises", "mode"),
+        promises=_promises(reading, fields),
     )
     fields.finish(former_keys.RUNNER)
     return runner
@@ -111,6 +111,17 @@ def _replays(reading: Reading, captures: Fields, mode: str) -> Iterator[Capture]
     for replay in replays:
         reading.refer("mode or family", replay)
         yield Capture(mode, replay.text, replay.place, free)
+
+
+def _promises(reading: Reading, fields: Fields) -> tuple[Promise, ...]:
+    """One condition for each mode or family that is named, or a single one for all modes."""
+    node = fields.raw("promises")
+    if node is None:
+        return ()
+    if not isinstance(node, Mapping):
+        return (Promise((), reading.expression(node, f"'promises' of {fields.what}")),)
+    promised = reading.named(fields, "promises", "mode or family")
+    return tuple(Promise((name,), condition) for name, condition in promised)
 
 
 def _steps(reading: Reading, nodes: tuple[Node, ...]) -> tuple[Step, ...]:

@@ -16,7 +16,7 @@ from ullage.place import Place
 from ullage.spec.collectives import Collective
 from ullage.spec.elements import Elements
 from ullage.spec.references import Reference
-from ullage.spec.runner_parts import Capture, Fallback, WarmUp, Within
+from ullage.spec.runner_parts import Capture, Fallback, Promise, WarmUp, Within
 from ullage.spec.stated import Audit
 from ullage.spec.wrappers import Wrapper
 
@@ -166,7 +166,7 @@ class PipelineEntry:
 class Mode:
     """How a live batch looks, and the padding that it goes through before load.
 
-    `peers`: the modes that other ranks may be in during the same round (empty: this one only).
+    `peers`: the further modes that other ranks may be in during the same round; None: not said.
     """
 
     name: str
@@ -177,7 +177,7 @@ class Mode:
     where: tuple[Expr, ...]
     axes: tuple[tuple[str, Expr], ...]
     pipeline: tuple[PipelineEntry, ...]
-    peers: tuple[str, ...]
+    peers: tuple[str, ...] | None
     doc: str
     place: Place
 
@@ -320,7 +320,7 @@ class Runner:
     `when`: for which configurations it exists; `pipeline`: transforms after that of the mode;
     `accepts`: which batches it takes, by what they are after the pipeline of their mode, and by
     facts. `accepts_all`: modes in which it takes every batch. `exclusive`: no batch that it accepts
-    gets to its `fallback`. `promises`: by mode, of which batches none gets to it. `limits`: by
+    gets to its `fallback`. `promises`: of which batches none gets to it. `limits`: by
     axis, the most that a padded batch may have. `captures`: which modes replay what others capture.
     """
 
@@ -344,7 +344,7 @@ class Runner:
     place: Place
     limits: tuple[tuple[str, Expr], ...] = ()
     captures: tuple[Capture, ...] = ()
-    promises: tuple[tuple[str, Expr], ...] = ()
+    promises: tuple[Promise, ...] = ()
 
     def pipeline_in(self, mode: str) -> tuple[PipelineEntry, ...]:
         """The runner's own transforms in a mode, given the names of all modes."""

@@ -35,6 +35,17 @@ class Fallback:
 
 
 @dataclass(frozen=True, slots=True)
+class Promise:
+    """Batches of some modes, or families, of which none gets to the fallback of a runner.
+
+    `modes`: empty for all in which the runner hands batches on; written out once it is resolved.
+    """
+
+    modes: tuple[str, ...]
+    condition: Expr
+
+
+@dataclass(frozen=True, slots=True)
 class Capture:
     """Batches of one mode replay the graphs that a runner captures with batches of `mode`.
 

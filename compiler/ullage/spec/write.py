@@ -34,7 +34,7 @@ from ullage.spec.model import (
     Worker,
     Writer,
 )
-from ullage.spec.runner_parts import Capture, WarmUp, Within
+from ullage.spec.runner_parts import Capture, Promise, WarmUp, Within
 from ullage.spec.stated import Audit, StatedFormula
 from ullage.spec.write_wrappers import WRAPPER
 from ullage.spec.writing import (
@@ -257,7 +257,7 @@ _MODE: Table[Mode] = {
     "live": _live,
     "axes": lambda mode: named(mode.axes),
     "pipeline": lambda mode: pipeline(mode.pipeline),
-    "peers": lambda mode: names(mode.peers),
+    "peers": lambda mode: mode.peers,
 }
 
 _WITHIN: Table[Within] = {
@@ -314,8 +314,16 @@ _RUNNER: Table[Runner] = {
     "slack": lambda runner: dict(runner.slack) or None,
     "limits": lambda runner: named(runner.limits) or None,
     "captures": lambda runner: _captures(runner.captures) or None,
-    "promises": lambda runner: named(runner.promises) or None,
+    "promises": lambda runner: _promises(runner.promises) or None,
 }
+
+
+def _promises(promises: tuple[Promise, ...]) -> Data:
+    """The condition alone where it is for all modes."""
+    for each in promises:
+        if not each.modes:
+            return expression(each.condition)
+    return named(tuple((mode, each.condition) for each in promises for mode in each.modes))
 
 
 def _captures(captures: tuple[Capture, ...]) -> Mapping[str, Data]:

@@ -37,6 +37,7 @@ from ullage.spec.elements import Elements
 from ullage.spec.model import Slot
 from ullage.spec.steps import flattened
 from ullage.wellformed.constants import check_constants
+from ullage.wellformed.fallbacks import check_fallbacks
 from ullage.wellformed.fields import check_fields
 from ullage.wellformed.leavings import check_leavings
 from ullage.wellformed.occurrence import check_occurrence
@@ -47,6 +48,7 @@ from ullage.wellformed.readers import check_readers, check_unread, check_unserve
 from ullage.wellformed.rounds import check_rank_count, check_rounds
 from ullage.wellformed.skips import check_skips
 from ullage.wellformed.takers import check_takers
+from ullage.wellformed.unjoined import check_unjoined
 from ullage.wellformed.uses import Need, Reached, Use, Walker
 from ullage.wellformed.wrappers import check_wrappers, uses_of_wrappers
 from ullage.wellformed.writers import check_writers
@@ -73,7 +75,9 @@ def check_problem(
         check_occurrence(problem, solver, collector)
         check_rank_count(resolved, solver, collector)
         check_rounds(resolved, solver, collector)
+        check_unjoined(resolved, solver, collector)
         check_skips(resolved, solver, collector)
+        check_fallbacks(resolved, solver, collector)
         check_orders(resolved, solver, collector)
         check_fields(resolved.spec, collector)
         check_readers(resolved, collector)

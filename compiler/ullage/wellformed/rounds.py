@@ -13,6 +13,7 @@ from ullage.prove.solver import Solver, at_least_one
 from ullage.spec.chains import chain
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Mode, Transform, Worker
+from ullage.spec.peers import are_peers, collectives_of
 
 NO_RANK = "U410"
 NO_IDLE_PEER = "U610"
@@ -46,10 +47,10 @@ def _check(
     solver: Solver,
     collector: Collector,
 ) -> None:
-    joins = tuple(each for each in idle if mode.name in each.peers or each.name in mode.peers)
+    joins = tuple(each for each in idle if are_peers(mode, each))
     for worker in resolved.spec.workers:
         rewrite = for_worker(resolved, worker.name)
-        for step in _collectives(mode, resolved):
+        for step in collectives_of(mode, resolved.transforms):
             given = _waiting(mode, step, worker, resolved, rewrite)
             claim = disjunction(*(rewrite(each.when) for each in joins))
             if given is None or solver.proves(claim, given):
@@ -62,18 +63,13 @@ def _check(
             examples = Examples(resolved, solver)
             hint = examples.against(claim, given) if joins else None
             hint = hint or f"name '{mode.name}' in the 'peers' of a mode that an idle rank is in"
-            mine = _collectives(mode, resolved)
-            could = joins or tuple(each for each in idle if _collectives(each, resolved) == mine)
+            mine = collectives_of(mode, resolved.transforms)
+            could = joins or tuple(
+                each for each in idle if collectives_of(each, resolved.transforms) == mine
+            )
             related = tuple((each.place, "an idle rank is in this mode") for each in could)
             collector.warn(NO_IDLE_PEER, message, mode.place, hint=hint, related=related)
             return
-
-
-def _collectives(mode: Mode, resolved: ResolvedSpec) -> tuple[Transform, ...]:
-    known = {each.name: each for each in resolved.spec.transforms}
-    return tuple(
-        known[entry.transform] for entry in mode.pipeline if known[entry.transform].collective
-    )
 
 
 def _waiting(

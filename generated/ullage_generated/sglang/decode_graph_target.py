@@ -8433,22 +8433,22 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of adaptive_verify, decode, dllm_extend, idle, target_verify."""
-        # specs/sglang/runners/decode_graph.yaml:102
+        # specs/sglang/runners/decode_graph.yaml:96
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/decode_graph.yaml:103
+        # specs/sglang/runners/decode_graph.yaml:97
         engine.plan_replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:108
+        # specs/sglang/runners/decode_graph.yaml:102
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:109
+            # specs/sglang/runners/decode_graph.yaml:103
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:112
+        # specs/sglang/runners/decode_graph.yaml:106
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:112",
+            place="specs/sglang/runners/decode_graph.yaml:106",
         )
         return output
 
@@ -8456,23 +8456,23 @@ class DecodeGraphTargetRunner:
         self, live: LiveBatch, engine: DecodeGraphTargetEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture."""
-        # specs/sglang/runners/decode_graph.yaml:102
+        # specs/sglang/runners/decode_graph.yaml:96
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/decode_graph.yaml:103
+        # specs/sglang/runners/decode_graph.yaml:97
         engine.plan_replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:104
+        # specs/sglang/runners/decode_graph.yaml:98
         engine.capture(batch)
-        # specs/sglang/runners/decode_graph.yaml:108
+        # specs/sglang/runners/decode_graph.yaml:102
         with engine.timer(batch):
-            # specs/sglang/runners/decode_graph.yaml:109
+            # specs/sglang/runners/decode_graph.yaml:103
             output = engine.replay(batch)
-        # specs/sglang/runners/decode_graph.yaml:112
+        # specs/sglang/runners/decode_graph.yaml:106
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/decode_graph.yaml:112",
+            place="specs/sglang/runners/decode_graph.yaml:106",
         )
         return output

@@ -2297,24 +2297,24 @@ class DraftGraphDraftRunner:
         self, live: LiveBatch, engine: DraftGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of capture_draft."""
-        # specs/sglang/runners/draft_graph.yaml:56
+        # specs/sglang/runners/draft_graph.yaml:59
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/draft_graph.yaml:57
+        # specs/sglang/runners/draft_graph.yaml:60
         engine.plan_draft(batch)
-        # specs/sglang/runners/draft_graph.yaml:58
+        # specs/sglang/runners/draft_graph.yaml:61
         engine.capture_draft(batch)
-        # specs/sglang/runners/draft_graph.yaml:62
+        # specs/sglang/runners/draft_graph.yaml:65
         with engine.timer(batch):
-            # specs/sglang/runners/draft_graph.yaml:63
+            # specs/sglang/runners/draft_graph.yaml:66
             output = engine.replay_draft(batch)
-        # specs/sglang/runners/draft_graph.yaml:66
+        # specs/sglang/runners/draft_graph.yaml:69
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/draft_graph.yaml:66",
+            place="specs/sglang/runners/draft_graph.yaml:69",
         )
         return output
 
@@ -2322,21 +2322,21 @@ class DraftGraphDraftRunner:
         self, live: LiveBatch, engine: DraftGraphDraftEngine[OutputT], pad: bool | Offer
     ) -> OutputT:
         """The steps of eagle_draft, idle_in_draft."""
-        # specs/sglang/runners/draft_graph.yaml:56
+        # specs/sglang/runners/draft_graph.yaml:59
         batch = self.load(live, pad=pad)
-        # specs/sglang/runners/draft_graph.yaml:57
+        # specs/sglang/runners/draft_graph.yaml:60
         engine.plan_draft(batch)
-        # specs/sglang/runners/draft_graph.yaml:62
+        # specs/sglang/runners/draft_graph.yaml:65
         with engine.timer(batch):
-            # specs/sglang/runners/draft_graph.yaml:63
+            # specs/sglang/runners/draft_graph.yaml:66
             output = engine.replay_draft(batch)
-        # specs/sglang/runners/draft_graph.yaml:66
+        # specs/sglang/runners/draft_graph.yaml:69
         output = cut_to_live(
             output,
             (batch.live_requests, batch.requests),
             (batch.live_tokens, batch.tokens),
             (batch.live_proxy_tokens, batch.proxy_tokens),
             mode=live.mode.value,
-            place="specs/sglang/runners/draft_graph.yaml:66",
+            place="specs/sglang/runners/draft_graph.yaml:69",
         )
         return output

@@ -37,37 +37,37 @@ HiddenT = TypeVar("HiddenT")
 class DecodeGraphTargetFacts(Protocol):
     """What the runner decode_graph of worker target asks before it takes a batch."""
 
-    # specs/sglang/runners/decode_graph.yaml:87
+    # specs/sglang/runners/decode_graph.yaml:81
     def replaced_embeds(self, batch: LiveBatch, /) -> bool:
         """Whether some inputs of this batch are embeddings and not token ids."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:88
+    # specs/sglang/runners/decode_graph.yaml:82
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a graph."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:89
+    # specs/sglang/runners/decode_graph.yaml:83
     def lacks_encoder(self, batch: LiveBatch, /) -> bool:
         """Whether some request of this batch has nothing that an encoder has read."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:90
+    # specs/sglang/runners/decode_graph.yaml:84
     def unsplit(self, batch: LiveBatch, /) -> bool:
         """Whether nobody has said where this batch is split in two."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:91
+    # specs/sglang/runners/decode_graph.yaml:85
     def uncaptured_variant(self, batch: LiveBatch, /) -> bool:
         """Whether no graph was captured with adapters, or without, as this batch is."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:92
+    # specs/sglang/runners/decode_graph.yaml:86
     def uncaptured_attention(self, batch: LiveBatch, /) -> bool:
         """Whether no graph was captured with the variant of attention that this batch needs."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:93
+    # specs/sglang/runners/decode_graph.yaml:87
     def wants_hidden_states(self, batch: LiveBatch, /) -> bool:
         """Whether more hidden states are wanted of this batch than graphs were captured for."""
         ...
@@ -80,17 +80,17 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
     OutputT_co: logits, or proxies for the next pipeline rank.
     """
 
-    # specs/sglang/runners/decode_graph.yaml:96
+    # specs/sglang/runners/decode_graph.yaml:90
     def timer(self, batch: DecodeGraphTargetBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:103
+    # specs/sglang/runners/decode_graph.yaml:97
     def plan_replay(self, batch: DecodeGraphTargetBatch, /) -> None:
         """Plan replay; reads for attention_planner, table_lookup, mask_reader."""
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:109
+    # specs/sglang/runners/decode_graph.yaml:103
     def replay(self, batch: DecodeGraphTargetBatch, /) -> OutputT_co:
         """Replay; gives logits, or proxies for the next pipeline rank; reads for embedding,
         rotary, axes_rotary, kv_writer, expert_routing, child_expert_routing, cross_attention,
@@ -98,7 +98,7 @@ class DecodeGraphTargetEngine(Protocol[OutputT_co]):
         """
         ...
 
-    # specs/sglang/runners/decode_graph.yaml:104
+    # specs/sglang/runners/decode_graph.yaml:98
     def capture(self, batch: DecodeGraphTargetBatch, /) -> None:
         """Capture; reads for embedding, rotary, axes_rotary, kv_writer, expert_routing,
         child_expert_routing, cross_attention, state_tracker, ngram_lookup, gather, canary,
@@ -208,7 +208,7 @@ class DraftExtendGraphDraftEngine(Protocol[OutputT_co]):
 class DraftGraphDraftFacts(Protocol):
     """What the runner draft_graph of worker draft asks before it takes a batch."""
 
-    # specs/sglang/runners/draft_graph.yaml:47
+    # specs/sglang/runners/draft_graph.yaml:50
     def outvoted(self, batch: LiveBatch, /) -> bool:
         """Whether another rank of this round cannot replay a graph of draft steps."""
         ...
@@ -221,24 +221,24 @@ class DraftGraphDraftEngine(Protocol[OutputT_co]):
     OutputT_co: scores, tokens and parents of all branches.
     """
 
-    # specs/sglang/runners/draft_graph.yaml:50
+    # specs/sglang/runners/draft_graph.yaml:53
     def timer(self, batch: DraftGraphDraftBatch, /) -> AbstractContextManager[object]:
         """Device time, booked under the batch's category."""
         ...
 
-    # specs/sglang/runners/draft_graph.yaml:57
+    # specs/sglang/runners/draft_graph.yaml:60
     def plan_draft(self, batch: DraftGraphDraftBatch, /) -> None:
         """Plan draft; reads for attention_planner, table_lookup."""
         ...
 
-    # specs/sglang/runners/draft_graph.yaml:58
+    # specs/sglang/runners/draft_graph.yaml:61
     def capture_draft(self, batch: DraftGraphDraftBatch, /) -> None:
         """Capture draft; reads for embedding, rotary, axes_rotary, draft_kv_writer, draft_step,
         gather, canary.
         """
         ...
 
-    # specs/sglang/runners/draft_graph.yaml:63
+    # specs/sglang/runners/draft_graph.yaml:66
     def replay_draft(self, batch: DraftGraphDraftBatch, /) -> OutputT_co:
         """Replay draft; gives scores, tokens and parents of all branches; reads for embedding,
         rotary, axes_rotary, draft_kv_writer, draft_step, gather, canary.

@@ -102,12 +102,21 @@ axes: {requests: 0, tokens: 0}
 pipeline: [mlp_sync_rows(tokens_per_request=token_per_request)]
 peers: [decode, target_verify]
 """
+BESIDE = """\
+mode: idle_beside_extend
+when: worker == target
+family: extending
+live: {}
+axes: {requests: 0, tokens: 0}
+pipeline: [mlp_sync_tokens]
+"""
 MODES = {
     "decode": ROUND.format(name="decode", when=" and not speculative", width="token_per_request"),
     "target_verify": ROUND.format(
         name="target_verify", when=" and speculative", width="speculative_num_draft_tokens"
     ),
     "idle": IDLE,
+    "idle_beside_extend": BESIDE,
 }
 PROMPTS = """\
 runner: prompt_graph

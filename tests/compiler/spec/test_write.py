@@ -69,7 +69,12 @@ _WITH_LIVE_RANGE = edited(
     ("fill: 1}", "fill: 1, scatters: true}"),
     files=SLUICE,
 )
-_CAPTURES = "captures: {decode: {modes: [idle], free: {tokens: max(captured) > 2}}, idle: [decode]}\nlimits: {requests: max(captured)}\n"
+_CAPTURES = """\
+captures:
+  decode: {modes: [idle], free: {tokens: max(captured) > 2}}
+  idle: [decode]
+limits: {requests: max(captured)}
+"""
 WITH_ANOTHER_FALLBACK = edited(
     "runners/decode_graph.yaml",
     ("fallback: eager", f"{_CAPTURES}fallback: plain"),

@@ -224,4 +224,24 @@ CODES: Final = (
         "when: pads_alike, otherwise: carried   # and a transform that also pads elsewhere",
         "Let the slot exist, by its 'when', wherever its rows are padded or captured.",
     ),
+    Code(
+        "U634",
+        "mode left to the fallback",
+        "In some configuration all batches of a mode fall back, such as from a runner of graphs to "
+        "one without, though each switch that turns the first one off as a whole is on. Such a "
+        "condition is often one too many, and nothing would fail but speed. This is a warning, for "
+        "it may be meant.",
+        "when: cuda_graph and attn_cp_size == 1   # and fallback: eager, and no promises",
+        "Take the condition away, or say by 'promises' which batches the runner takes.",
+    ),
+    Code(
+        "U635",
+        "collective that another mode skips",
+        "Two modes of one worker can occur together and run different collectives, and nothing is "
+        "said about the peers of one of them. If one rank is in the first mode while another is in "
+        "the second, the ranks wait for each other in different collectives, or for ever.",
+        "mode: decode, pipeline: [mlp_sync]   # and mode: draft, pipeline: [], without peers",
+        "Name the modes that other ranks may be in meanwhile under 'peers', whose collectives are "
+        "then held to be the same; or say peers: [] if all ranks are in the mode at once.",
+    ),
 )
