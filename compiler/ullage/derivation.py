@@ -79,7 +79,7 @@ def derivation(
 def _without_refused(problem: Problem, planned: Plan) -> Problem:
     """The problem over the configurations that generated code accepts."""
     domain = problem.domain
-    refused = tuple(Constraint(*refusal) for refusal in planned.refusals)
+    refused = tuple(Constraint(*refusal, rare=True) for refusal in planned.refusals)
     domain = replace(domain, constraints=(*domain.constraints, *refused))
     return replace(problem, domain=domain)
 

@@ -295,12 +295,15 @@ class _Mode:
         return _Decision(tuple(found), False, None)
 
     def _proof(self, more: tuple[Expr, ...]) -> Step | None:
-        """A proof by the shapes of the two sides, or else by z3 alone."""
-        claim, given = (self.extent, self.formula), (*self.given, *more)
-        step = prove(*claim, given, self.oracle, known=self.known)
-        if step is None and not more:
-            step = checked(Step("leaf", *claim), claim, given, self.solver)
-        return step
+        """A proof by the shapes of the two sides, or else by z3 alone; by what is rare at last."""
+        claim, rare = (self.extent, self.formula), self.space.domain.unusual
+        for given in ((*self.given, *more), *(((*self.given, *more, *rare),) if rare else ())):
+            step = prove(*claim, given, self.oracle, known=self.known)
+            if step is None and not more:
+                step = checked(Step("leaf", *claim), claim, given, self.solver)
+            if step is not None:
+                return step
+        return None
 
     def _cause(
         self, finder: Finder, beyond: Finder | None, near: Assignment | None

@@ -55,11 +55,16 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """What every legal configuration satisfies."""
+    """What every legal configuration satisfies.
+
+    A `rare` one is broken by few of those that satisfy the others: proofs do without, and a search
+    for examples takes it up once one breaks it.
+    """
 
     that: Expr
     reason: str
     place: Place
+    rare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,16 @@ class Domain:
     variables: tuple[Variable, ...]
     definitions: tuple[Definition, ...]
     constraints: tuple[Constraint, ...]
+
+    @property
+    def usual(self) -> tuple[Expr, ...]:
+        """The constraints that are not rare."""
+        return tuple(each.that for each in self.constraints if not each.rare)
+
+    @property
+    def unusual(self) -> tuple[Expr, ...]:
+        """Those that are."""
+        return tuple(each.that for each in self.constraints if each.rare)
 
     @property
     def inhabited(self) -> tuple[Constraint, ...]:

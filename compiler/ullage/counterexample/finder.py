@@ -16,7 +16,7 @@ from typing import Literal
 import z3
 
 from ullage.bound.problem import Definition, Variable
-from ullage.counterexample.space import Assignment, Space, Value
+from ullage.counterexample.space import Assignment, Space, Value, breaks
 from ullage.expr.environment import EvaluationError
 from ullage.expr.evaluate import evaluate_integer
 from ullage.expr.tree import Call, Expr, Function, Integer, Name, free_names
@@ -70,7 +70,8 @@ class Finder:
         self._solver.set("rlimit", RLIMIT)
         self._solver.set("smt.arith.nl.nra", False)  # may run for minutes within one step
         self._axioms = 0
-        held = [*space.conditions, *(each.that for each in space.domain.constraints)]
+        self._rare = list(space.domain.unusual)
+        held = [*space.conditions, *space.domain.usual]
         self._solver.add([self._encoder.boolean(each) for each in held])
         self._live()
         self._members()
@@ -163,6 +164,23 @@ class Finder:
         thorough: bool = True,
     ) -> Answer:
         """An assignment that satisfies the conditions, of at most the size `limit`."""
+        answer, broken = self._ask(conditions, limit, more, thorough=thorough)
+        while answer.kind != "found" and broken:
+            self._rare = [each for each in self._rare if each not in broken]
+            self._solver.add([self._encoder.boolean(each) for each in broken])
+            self._add_axioms()
+            answer, broken = self._ask(conditions, limit, more, thorough=thorough)
+        return answer
+
+    def _ask(
+        self,
+        conditions: Sequence[Expr],
+        limit: int | None,
+        more: Sequence[z3.BoolRef],
+        *,
+        thorough: bool,
+    ) -> tuple[Answer, list[Expr]]:
+        """An answer, with the rare constraints that are broken by what z3 found."""
         terms = [self._encoder.boolean(each) for each in conditions]
         self._add_axioms()
         self._solver.push()
@@ -177,8 +195,14 @@ class Finder:
         model = solver.model() if answer == z3.sat else None
         self._solver.pop()
         if model is None:
-            return Answer("none" if answer == z3.unsat else "unknown")
-        return self._verified(model, conditions, limit)
+            return Answer("none" if answer == z3.unsat else "unknown"), []
+        return self._verified(model, conditions, limit), self._broken(model)
+
+    def _broken(self, model: z3.ModelRef) -> list[Expr]:
+        """The rare constraints that the model breaks, whichever way it is read."""
+        domain, live = self.space.domain, self.space.live
+        readings = [Assignment(domain, live, raw) for raw in self._readings(model)]
+        return [each for each in self._rare if any(breaks(reading, each) for reading in readings)]
 
     def _verified(
         self, model: z3.ModelRef, conditions: Sequence[Expr], limit: int | None

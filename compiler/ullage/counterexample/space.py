@@ -177,6 +177,14 @@ def _has_elements(definition: Definition, assignment: Assignment) -> bool:
     return evaluate(Name(definition.name), assignment) != []
 
 
+def breaks(assignment: Assignment, condition: Expr) -> bool:
+    """Whether a condition does not hold of an assignment, or has no value."""
+    try:
+        return not evaluate_boolean(condition, assignment)
+    except EvaluationError:
+        return True
+
+
 def _in_range(variable: Variable, assignment: Assignment) -> bool:
     if not evaluate_boolean(variable.guard, assignment):
         return True

@@ -83,7 +83,7 @@ class Solver:
             [v.name for v in domain.variables if v.type == "bool"]
             + [d.name for d in domain.definitions if d.kind == "bool"]
         )
-        self._facts = [part for each in domain.constraints for part in clauses(each.that)]
+        self._facts = [part for each in domain.usual for part in clauses(each)]
         self.lower_bounds: dict[str, int] = {}
         self._decided: dict[tuple[Expr, frozenset[Expr], Level], Verdict] = {}
         self._proved: dict[Expr, list[frozenset[Expr]]] = {}

@@ -74,6 +74,7 @@ captures:
   decode: {modes: [idle], free: {tokens: max(captured) > 2}}
   idle: [decode]
 limits: {requests: max(captured)}
+promises: {decode: requests <= max(captured) and requests >= 1, idle: requests <= max(captured)}
 """
 WITH_ANOTHER_FALLBACK = edited(
     "runners/decode_graph.yaml",
