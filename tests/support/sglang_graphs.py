@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from support.sglang_table import ROOT, Row
+from support.sglang_table import ROOT, Buffer, Row
 from ullage.configuration.given import Plain
 
 DATA = ROOT / "tests" / "data" / "sglang_graph_runners.json"
@@ -27,15 +27,6 @@ GRAPH_NAMES = {
 """The names that the table has for what only graphs and their slots are sized by."""
 
 Given = int | bool | str | list[int]
-
-
-@dataclass(frozen=True, slots=True)
-class Buffer:
-    """One buffer as SGLang names it."""
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,15 @@ DUMMY_POOL = 64  # what the frozen-KV draft worker allocates, since it reads the
 
 
 @dataclass(frozen=True, slots=True)
+class Buffer:
+    """One buffer as SGLang names it."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One eager runner of the table."""
 
@@ -37,6 +46,7 @@ class Row:
     inputs: Mapping[str, int | bool | str]
     requests: int
     tokens: int
+    buffers: tuple[Buffer, ...] = ()
 
     def configuration(self) -> Mapping[str, Plain]:
         """The inputs as parameters of the spec."""
@@ -44,6 +54,7 @@ class Row:
             parameter: self.inputs[name] for name, parameter in NAMES.items() if name in self.inputs
         }
         given["max_total_tokens_target"] = self.inputs["max_total"]
+        given["is_encoder_decoder"] = any(each.name == "encoder_lens" for each in self.buffers)
         self._speculation(given)
         self._parallelism(given)
         return given
@@ -67,6 +78,13 @@ class Row:
 
 def rows() -> list[Row]:
     return [
-        Row(row["id"], row["worker"], row["inputs"], row["max_bs"], row["max_num_token"])
+        Row(
+            row["id"],
+            row["worker"],
+            row["inputs"],
+            row["max_bs"],
+            row["max_num_token"],
+            tuple(Buffer(name, tuple(shape), dtype) for name, shape, dtype in row["slots"]),
+        )
         for row in json.loads(DATA.read_text(encoding="utf-8"))
     ]

@@ -7,8 +7,8 @@ from math import prod
 
 import pytest
 
-from support.sglang_graphs import Buffer, GraphRow, graph_rows
-from support.sglang_table import ROOT
+from support.sglang_graphs import GraphRow, graph_rows
+from support.sglang_table import ROOT, Buffer
 from ullage.audit.compared import expanded
 from ullage.bound.domain import for_worker
 from ullage.configuration.given import Plain

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from support.sglang_table import ROOT, Row, rows
+from support.sglang_table import ROOT, Buffer, Row, rows
 from ullage.audit.compared import expanded
+from ullage.bound.domain import for_worker
 from ullage.configuration.values import complete
-from ullage.expr.evaluate import evaluate_integer
+from ullage.expr.evaluate import evaluate_boolean, evaluate_integer
 from ullage.read import read
 from ullage.spec.check import ResolvedSpec
 
@@ -41,6 +42,25 @@ def test_the_rule_gives_exactly_the_sizes_of_the_table(
 ) -> None:
     assert size(resolved, row, audit_name, "requests") == row.requests
     assert size(resolved, row, audit_name, "tokens") == row.tokens
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: f"{row.name}-{row.worker}")
+def test_every_buffer_has_by_that_rule_the_shape_and_the_dtype_of_the_table(
+    resolved: ResolvedSpec, row: Row
+) -> None:
+    values = dict(complete(resolved, row.configuration()))
+    for axis in ("requests", "tokens"):
+        values[axis] = size(resolved, row, "sglang_0_5_23", axis)
+    runner = next(each for each in resolved.spec.runners if each.name == "eager")
+    slots = {slot.name: slot for slot in resolved.slots_of(runner)}
+    rewrite = for_worker(resolved, row.worker)
+    found = []
+    for buffer in row.buffers:
+        slot = slots[buffer.name]
+        assert evaluate_boolean(rewrite(slot.when), values), slot.name
+        shape = tuple(evaluate_integer(rewrite(extent), values) for extent in slot.shape)
+        found.append(Buffer(buffer.name, shape, slot.dtype))
+    assert found == list(row.buffers)
 
 
 @pytest.mark.parametrize("row", rows(), ids=lambda row: f"{row.name}-{row.worker}")
