@@ -230,6 +230,16 @@ def test_each_batch_enters_the_collective_of_its_mode_once() -> None:
     assert ranks.entered == ["mlp_sync_rows", "mlp_sync_tokens", "mlp_sync_rows"]
 
 
+def test_counts_of_late_layers_are_gathered_once_all_ranks_are_padded() -> None:
+    served = runner(tokens=7, gathers_late_counts=True)
+    ranks = served.ranks
+    assert isinstance(ranks, Peers)
+    for live in (DECODE, EXTEND, IDLE):
+        served.execute(live, Recorder())
+    rounds = ("mlp_sync_rows", "mlp_sync_tokens", "mlp_sync_rows")
+    assert ranks.entered == [name for each in rounds for name in (each, "late_counts")]
+
+
 def test_the_warm_up_runs_once_on_the_largest_batch_of_the_first_mode_that_applies() -> None:
     served, engine = runner(), Recorder()
     served.warm_up(engine)

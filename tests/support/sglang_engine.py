@@ -145,7 +145,7 @@ def brought(collective: str, tokens: int, requests: int | None = None) -> tuple[
     """What another rank brings to an exchange, as many requests as tokens if none are given."""
     if collective == "mlp_sync_tokens":
         return int(tokens == 0), tokens
-    if collective == "mlp_sync_counts":
+    if collective in ("mlp_sync_counts", "late_counts"):
         return (tokens,)
     rows = tokens if requests is None else requests
     return tokens, rows, rows

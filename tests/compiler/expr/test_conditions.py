@@ -16,7 +16,7 @@ from ullage.expr.conditions import clauses, left_open, where_holds
 from ullage.expr.environment import Environment
 from ullage.expr.parse import parse
 from ullage.expr.spell import spell
-from ullage.expr.tree import Conditional, Expr, conjunction, negation
+from ullage.expr.tree import FALSE, TRUE, Conditional, Expr, conjunction, disjunction, negation
 from ullage.place import Place
 
 
@@ -105,3 +105,10 @@ def test_what_is_left_open_decides_where_the_rest_is_known(
     whole = value_or_none(conjunction(condition, known), environment)
     assume(whole is not None)
     assert value_or_none(left_open(conjunction(condition, known), known), environment) is whole
+
+
+def test_a_condition_and_its_opposite_leave_no_choice() -> None:
+    one, other = parse("cap <= 2", at), parse("pool <= 3", at)
+    assert disjunction(one, other, negation(one)) == TRUE
+    assert conjunction(negation(one), other, one) == FALSE
+    assert disjunction(one, negation(other)) not in (TRUE, FALSE)
