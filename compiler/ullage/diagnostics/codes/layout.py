@@ -168,8 +168,8 @@ CODES: Final = (
     Code(
         "U623",
         "reader of a slot that is not loaded",
-        "A reader reads padded rows of a slot in a mode, or in the steps of a runner, that does "
-        "not load the slot: it would see what another batch left.",
+        "A reader reads a slot of the runner in a mode that does not load it, or padded rows of a "
+        "slot that the runner does not have: it would see what another batch left.",
         "positions: {modes: [decode], …}   # and its reader reads in extend as well",
         "Let the mode load the slot, or say in which modes the reader reads.",
     ),
