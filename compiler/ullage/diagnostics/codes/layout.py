@@ -225,6 +225,15 @@ CODES: Final = (
         "Let the slot exist, by its 'when', wherever its rows are padded or captured.",
     ),
     Code(
+        "U630",
+        "overwritten before it is read",
+        "Two steps write the same slot for one batch, or one step does so twice, and nobody reads "
+        "what the first of them wrote.",
+        "written_by: [plan, replan]   # and steps: [{do: load}, {step: plan}, {step: replan}]",
+        "Let 'when', 'modes' or 'padded' of the two steps exclude each other, or name a reader at "
+        "the first or between them.",
+    ),
+    Code(
         "U634",
         "mode left to the fallback",
         "In some configuration all batches of a mode fall back, such as from a runner of graphs to "
