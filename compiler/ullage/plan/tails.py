@@ -30,7 +30,7 @@ from ullage.plan.dtypes import dtypes_of, integers_of
 from ullage.plan.model import Tail
 from ullage.plan.reads import PaddedRead, Wish, spelled_range
 from ullage.plan.told import Told
-from ullage.plan.unloaded import WITH_PADDED_ROWS, Reading, Unloaded
+from ullage.plan.unloaded import ALL_ROWS, WITH_PADDED_ROWS, Reading, Unloaded
 from ullage.plan.writes import Writes
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Dtype, Mode, Range, Read, Reader, Runner, Slot
@@ -55,7 +55,7 @@ class Tails:
         """The tail of each slot in each mode that loads it; every contradiction is collected."""
         tails: dict[str, dict[str, Tail]] = {}
         self._check_readers()
-        unloaded = Unloaded(self._reading, self.told)
+        unloaded = Unloaded(self._reading, self.claims, self.told)
         given = {
             slot.name: fold(self.rewrite(slot.when)) for slot in self.resolved.slots_of(self.runner)
         }
@@ -64,6 +64,7 @@ class Tails:
             slots = loaded_slots(self.resolved, self.runner, mode)
             loaded = {slot.name for slot in slots}
             unloaded.check(mode, problem, loaded)
+            self._check_places(mode, problem, loaded)
             wanted = self._wanted(mode, problem, loaded)
             for slot in slots:
                 exists = given[slot.name]
@@ -77,7 +78,9 @@ class Tails:
     ) -> dict[str, list[PaddedRead]]:
         """The padded reads of a mode by slot."""
         wanted: dict[str, list[PaddedRead]] = {}
-        for reader, _, condition in self._reading.readers(mode, problem, WITH_PADDED_ROWS):
+        for reader, _, condition in self._reading.readers(mode, WITH_PADDED_ROWS):
+            if not self.claims.possible(condition, (problem.guard,)):
+                continue
             for wish in self._wishes[reader.name]:
                 read = wish.read
                 if read.slot in loaded:
@@ -87,9 +90,16 @@ class Tails:
                     wanted.setdefault(read.slot, []).append(padded)
         return wanted
 
+    def _check_places(self, mode: Mode, problem: ModeProblem, loaded: set[str]) -> None:
+        """Whoever stores into the places that live rows name finds these from 0 on."""
+        for reader, _, condition in self._reading.readers(mode, ALL_ROWS):
+            for read in (each for each in reader.reads if each.slot in loaded):
+                slot = self.resolved.slots[read.slot]
+                self._writes.check_live(slot, problem, reader, read, condition)
+
     @cached_property
     def _reading(self) -> Reading:
-        return Reading(self.resolved, self.runner, self.problem, self.rewrite, self.claims)
+        return Reading(self.resolved, self.runner, self.rewrite)
 
     @cached_property
     def _wishes(self) -> Mapping[str, tuple[Wish, ...]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 from ullage.bound.domain import ForWorker
-from ullage.bound.problem import ModeProblem, RunnerProblem
+from ullage.bound.problem import ModeProblem
 from ullage.expr.simplify import fold
 from ullage.expr.tree import Expr, conjunction, disjunction
 from ullage.place import Place
@@ -29,14 +29,10 @@ class Reading:
 
     resolved: ResolvedSpec
     runner: Runner
-    problem: RunnerProblem
     rewrite: ForWorker
-    claims: Claims
 
-    def readers(
-        self, mode: Mode, problem: ModeProblem, rows: Set[bool]
-    ) -> Iterator[tuple[Reader, Place, Expr]]:
-        """Who may read in a mode, at which step first, for which configurations.
+    def readers(self, mode: Mode, rows: Set[bool]) -> Iterator[tuple[Reader, Place, Expr]]:
+        """Who may read in a mode, at which step first, for which configurations, if for any.
 
         `rows`: whether the batches in question have padded rows.
         """
@@ -53,8 +49,7 @@ class Reading:
                 continue
             ways = (self.rewrite(conjunction(when, reader.when)) for _, when in steps)
             condition = fold(disjunction(*(without_facts(way, facts) for way in ways)))
-            if self.claims.possible(condition, (problem.guard,)):
-                yield reader, steps[0][0], condition
+            yield reader, steps[0][0], condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +57,20 @@ class Unloaded:
     """Checks that what the readers of one runner read is loaded in the modes in which they do."""
 
     reading: Reading
+    claims: Claims
     told: Told
 
     def check(self, mode: Mode, problem: ModeProblem, loaded: Set[str]) -> None:
         """Reports each read in the mode of a slot that is not among those `loaded`."""
         of = self.reading
         for rows, kind in ((WITH_PADDED_ROWS, "padded"), (ALL_ROWS, "live")):
-            for reader, step, condition in of.readers(mode, problem, rows):
+            for reader, step, condition in of.readers(mode, rows):
                 for read in reader.reads:
                     slot = of.resolved.slots[read.slot]
                     if read.rows != kind or slot.name in loaded or self._stays(slot, read):
                         continue
                     exists = conjunction(condition, fold(of.rewrite(slot.when)))
-                    if of.claims.possible(exists, (problem.guard,)):
+                    if self.claims.possible(exists, (problem.guard,)):
                         self._report(reader, read, slot, mode, step)
 
     def _stays(self, slot: Slot, read: Read) -> bool:

@@ -112,9 +112,10 @@ CODES: Final = (
         "padded write to a live place",
         "A reader stores into the place that each row of an index slot names, padded rows "
         "included. Where these can name a place of a live row, padding overwrites what a request "
-        "keeps there.",
+        "keeps there. A place below 0, be it of live or padded rows, is counted from the end.",
         "live_range: [0, 99]   # and reads: {places: {rows: padded, fill: 0, scatters: true}}",
-        "Reserve a place for padding: fill with it, and leave it out of the slot's 'live_range'.",
+        "Reserve a place from 0 on for padding: fill with it, and leave it out of the slot's "
+        "'live_range'.",
     ),
     Code(
         "U616",
