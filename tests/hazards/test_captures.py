@@ -93,6 +93,12 @@ _MASKED = _SLOTS.replace(
     "  mask: {shape: [requests], dtype: int64, source: batch.mask, modes: [capture]}\nreaders:",
 ).replace("readers:\n", "readers:\n  mask: {modes: [capture], reads: {mask: {rows: live}}}\n")
 
+_LOOKED_UP = (
+    _SLOTS.replace("batch.ids, modes: all", "batch.ids, modes: [decode]")
+    .replace("ids: {rows: padded, fill: 1}, ", "")
+    .replace("readers:\n", "readers:\n  lookup: {modes: [decode], reads: {ids: {rows: live}}}\n")
+)
+
 _TOKENS = _TRANSFORMS.replace("rows > 5", "rows > 64").replace(
     "requests: padded\n    tokens: tokens + (padded - requests) * width",
     'tokens: "next_in(tokens, token_sizes)"',
@@ -145,11 +151,7 @@ HAZARDS = {
         "U617",
         "decode",
         ("ids",),
-        captured(
-            slots=_SLOTS.replace("batch.ids, modes: all", "batch.ids, modes: [decode]").replace(
-                "ids: {rows: padded, fill: 1}", "ids: {rows: live}"
-            )
-        ),
+        captured({"graph.yaml": _GRAPH.replace("[kernel]", "[kernel, lookup]")}, _LOOKED_UP),
         {"modes: [decode]}": "modes: all}"},
     ),
     "a graph is captured with other padding than replay has": Hazard(

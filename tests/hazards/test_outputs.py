@@ -8,7 +8,17 @@ from pathlib import Path
 import pytest
 import torch
 
-from support.hazards import DECODE, EAGER, LEAST, Hazard, check, golden_name, imported, spec
+from support.hazards import (
+    DECODE,
+    EAGER,
+    LEAST,
+    Hazard,
+    check,
+    golden_name,
+    imported,
+    refusal,
+    spec,
+)
 
 _SCORES = """\
 slots:
@@ -55,6 +65,16 @@ _TWO_RUNNERS = {
     EAGER: LEAST[EAGER].replace("modes: all", "modes: [decode]"),
 }
 
+_TWICE = _SCORES.replace("written_by: forward", "written_by: [forward, rescore]")
+_RESCORE = "  - {step: rescore, readers: [kernel]}\n"
+_RESCORED = LEAST[EAGER] + _RESCORE + _SAMPLE
+_FACT = "facts: {fresh: the scores are not there yet}\nsteps:"
+_SOMETIMES = _RESCORED.replace("steps:", _FACT).replace(
+    "  - {step: rescore", "  - {step: sample, when: fresh, readers: [sampler]}\n  - {step: rescore"
+)
+_FORWARD = LEAST[EAGER].splitlines(keepends=True)[-1]
+_AGAIN = LEAST[EAGER] + _FORWARD.replace("]}", "], padded: false}") + _SAMPLE
+
 HAZARDS = {
     "an output is read before the step that writes it": Hazard(
         "U613",
@@ -94,12 +114,64 @@ HAZARDS = {
         ),
         {"  - {step: forward": "  - {do: load}\n  - {step: forward"},
     ),
+    "a second step overwrites an output before its reader": Hazard(
+        "U630",
+        "rescore",
+        ("forward", "scores"),
+        spec(_TWICE, {EAGER: _RESCORED}),
+        {_RESCORE: f"{_SAMPLE}{_RESCORE}"},
+    ),
+    "a step overwrites its own output before its reader": Hazard(
+        "U630",
+        "forward",
+        ("forward", "scores"),
+        spec(_SCORES, {EAGER: _AGAIN}),
+        {_FORWARD: _FORWARD.replace("]}", "], padded: true}")},
+    ),
+    "an output is read only sometimes before a second step overwrites it": Hazard(
+        "U630",
+        "rescore",
+        ("forward", "scores"),
+        spec(_TWICE, {EAGER: _SOMETIMES}),
+        {"{step: rescore,": "{step: rescore, when: fresh,"},
+    ),
 }
 
 
 @pytest.mark.parametrize("hazard", HAZARDS)
 def test_refused(tmp_path: Path, golden: Callable[[str, str], None], hazard: str) -> None:
     golden(golden_name(hazard), check(HAZARDS[hazard], tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("when: fresh", "when: not fresh"),
+        ("when: fresh and rows > 9", "when: rows < 9"),
+        ("when: rows > 9", "when: rows <= 9"),
+        ("padded: true", "padded: false"),
+    ],
+)
+def test_steps_that_no_batch_has_both_of_may_write_one_slot(
+    tmp_path: Path, first: str, second: str
+) -> None:
+    steps = _RESCORED.replace("steps:", _FACT).replace(_SAMPLE, "")
+    steps = steps.replace("{step: forward,", f"{{step: forward, {first},")
+    steps = steps.replace("{step: rescore,", f"{{step: rescore, {second},")
+    assert refusal(tmp_path, spec(_TWICE, {EAGER: steps})).text == ""
+
+
+def test_who_reads_while_the_first_step_runs_has_what_it_wrote(tmp_path: Path) -> None:
+    steps = _RESCORED.replace("forward, readers: [kernel]", "forward, readers: [kernel, sampler]")
+    assert refusal(tmp_path, spec(_TWICE, {EAGER: steps})).text == ""
+
+
+def test_what_is_written_in_one_mode_is_not_overwritten_in_another(tmp_path: Path) -> None:
+    steps = _RESCORED.replace("{step: forward,", "{step: forward, modes: [decode],")
+    others = {EAGER: steps, "propose.yaml": _PROPOSE}
+    apart = steps.replace("{step: rescore,", "{step: rescore, modes: [propose],")
+    assert refusal(tmp_path, spec(_TWICE, {**others, EAGER: apart})).text == ""
+    assert "of mode 'decode'" in refusal(tmp_path, spec(_TWICE, others)).text
 
 
 def test_padded_rows_of_an_output_are_filled_at_each_load(tmp_path: Path) -> None:

@@ -46,6 +46,12 @@ def places(
     return spec(text, others)
 
 
+def _only_live(files: Files) -> Files:
+    """The same with a kernel that stores live rows alone."""
+    padded = "rows: padded, fill: 0"
+    return {path: text.replace(padded, "rows: live") for path, text in files.items()}
+
+
 LIVE = ", live_range: [1, 99]"
 WRITES = "fill: 0, scatters: true"
 _TWO_READERS = LEAST[EAGER].replace("[kernel]", "[kernel, copier]")
@@ -90,6 +96,34 @@ HAZARDS = {
         places(LIVE, "fill: 0", others={EAGER: _TWO_READERS, "copier.yaml": _COPIER}),
         {"range: [0, 9]": "range: [0, 0]"},
     ),
+    "padding names the last place by an index below 0": Hazard(
+        "U615",
+        "places",
+        ("places",),
+        places(", live_range: [0, 99]", "fill: -1, scatters: true", values="[-1, 100]"),
+        {"fill: -1": "fill: 100"},
+    ),
+    "padding may hold a place below 0": Hazard(
+        "U615",
+        "places",
+        ("places",),
+        places(LIVE, "range: [-1, 0], scatters: true", values="[-1, 99]"),
+        {"range: [-1, 0]": "range: [0, 0]"},
+    ),
+    "live rows may name a place below 0": Hazard(
+        "U615",
+        "[-1, 99]",
+        ("places",),
+        places(", live_range: [-1, 99]", "fill: 100, scatters: true", values="[-1, 100]"),
+        {"live_range: [-1, 99]": "live_range: [0, 99]"},
+    ),
+    "a writer of live rows only is named a place below 0": Hazard(
+        "U615",
+        "[8 - rows * 1, 99]",
+        ("places",),
+        _only_live(places("", WRITES, values="[8 - rows * 1, 99]")),
+        {"[8 - rows * 1, 99]": "[64 - rows * 1, 99]"},
+    ),
     "live places lie outside of the values": Hazard(
         "U607",
         "[1, 100]",
@@ -124,24 +158,24 @@ def test_a_reader_that_does_not_write_may_find_a_live_place(tmp_path: Path) -> N
 
 
 def test_a_writer_of_live_rows_only_needs_no_place_for_padding(tmp_path: Path) -> None:
-    files = places("", WRITES)
-    live = {
-        path: text.replace("rows: padded, fill: 0", "rows: live") for path, text in files.items()
-    }
-    assert refusal(tmp_path, live).text == ""
+    assert refusal(tmp_path, _only_live(places("", WRITES))).text == ""
+
+
+def test_who_only_reads_may_find_values_below_0(tmp_path: Path) -> None:
+    assert refusal(tmp_path, places("", "fill: -1", values="[-1, 99]")).text == ""
 
 
 @pytest.mark.slow
 @given(low=st.integers(-3, 9), length=st.integers(0, 6), fill=st.integers(-6, 18))
 @settings(max_examples=20)
-def test_exactly_a_fill_outside_of_the_live_places_is_taken(
+def test_exactly_a_fill_from_0_on_outside_of_the_live_places_is_taken(
     tmp_path_factory: pytest.TempPathFactory, low: int, length: int, fill: int
 ) -> None:
     live = f", live_range: [{low}, {low + length}]"
     files = places(live, f"fill: {fill}, scatters: true", values="[-6, 18]")
     found = refusal(tmp_path_factory.mktemp("places"), files)
-    collides = low <= fill <= low + length
-    assert [each.code for each in found.errors] == ["U615"] * collides
+    is_live, below = low <= fill <= low + length, low < 0 or fill < 0
+    assert {each.code for each in found.errors} == ({"U615"} if is_live or below else set())
 
 
 def test_debug_mode_refuses_a_live_row_that_names_the_place_of_padding(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ readers:
     reads:
       ids: {rows: padded, fill: 5}
       lengths: {rows: padded, fill: 1}
-      marks: {rows: live}
+  marker: {modes: [pour], reads: {marks: {rows: live}}}
 """
 
 _MODE = """\
@@ -49,7 +49,7 @@ modes: [pour, drop]
 slots: all
 steps:
   - {do: load}
-  - {step: run, readers: [kernel]}
+  - {step: run, readers: [kernel, marker]}
 warm_up: {step: settle, modes: [pour]}
 """
 

@@ -18,6 +18,7 @@ from ullage.plan.claims import Claims
 from ullage.plan.lifetimes import groups_of, with_kept_parts
 from ullage.plan.limits import Limits
 from ullage.plan.model import Dimension, Plan, PlannedRunner, PlannedSlot, Tail
+from ullage.plan.overwrites import Overwrites
 from ullage.plan.tails import Tails
 from ullage.plan.told import Told, joined
 from ullage.plan.values import Refusal, Values
@@ -86,6 +87,9 @@ class _Planner:
         limits = Limits(runner, problem, rewrite, self.capacities, brought, self.claims, self.told)
         limits.check()
         limits.check_unstated()
+        overwrites = Overwrites(self.resolved, runner, rewrite, self.claims, self.told)
+        for mode in problem.modes:
+            overwrites.check(mode)
         values = Values(problem, self.claims, self.told)
         slots: list[PlannedSlot] = []
         for slot in self.resolved.slots_of(runner):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -27,17 +27,16 @@ from ullage.expr.tree import (
 from ullage.place import Place
 from ullage.plan.claims import Bounds, Claims
 from ullage.plan.dtypes import dtypes_of, integers_of
-from ullage.plan.facts import without_facts
 from ullage.plan.model import Tail
 from ullage.plan.reads import PaddedRead, Wish, spelled_range
 from ullage.plan.told import Told
+from ullage.plan.unloaded import ALL_ROWS, WITH_PADDED_ROWS, Reading, Unloaded
 from ullage.plan.writes import Writes
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import Dtype, Mode, Range, Read, Reader, Runner, Slot
-from ullage.spec.steps import circumstances, flattened, readers_named
+from ullage.spec.steps import flattened, readers_named
 
 READS_NOTHING = "U622"
-NOT_LOADED = "U623"
 WITHOUT_ROWS = "U624"
 
 
@@ -56,13 +55,17 @@ class Tails:
         """The tail of each slot in each mode that loads it; every contradiction is collected."""
         tails: dict[str, dict[str, Tail]] = {}
         self._check_readers()
+        unloaded = Unloaded(self._reading, self.claims, self.told)
         given = {
             slot.name: fold(self.rewrite(slot.when)) for slot in self.resolved.slots_of(self.runner)
         }
         for problem in self.problem.modes:
             mode = self.resolved.modes[problem.name]
             slots = loaded_slots(self.resolved, self.runner, mode)
-            wanted = self._wanted(mode, problem, {slot.name for slot in slots})
+            loaded = {slot.name for slot in slots}
+            unloaded.check(mode, problem, loaded)
+            self._check_places(mode, problem, loaded)
+            wanted = self._wanted(mode, problem, loaded)
             for slot in slots:
                 exists = given[slot.name]
                 reads = wanted.get(slot.name, []) if exists != FALSE else []
@@ -75,18 +78,28 @@ class Tails:
     ) -> dict[str, list[PaddedRead]]:
         """The padded reads of a mode by slot."""
         wanted: dict[str, list[PaddedRead]] = {}
-        for reader, step_place, condition in self._readers(mode, problem):
+        for reader, _, condition in self._reading.readers(mode, WITH_PADDED_ROWS):
+            if not self.claims.possible(condition, (problem.guard,)):
+                continue
             for wish in self._wishes[reader.name]:
                 read = wish.read
-                if read.slot not in loaded:
-                    slot = self.resolved.slots[read.slot]
-                    exists = conjunction(condition, fold(self.rewrite(slot.when)))
-                    if self.claims.possible(exists, (problem.guard,)):
-                        self._report_unwritten(reader, read, slot, mode, step_place)
-                    continue
-                padded = PaddedRead(reader, read, condition, wish.fill, wish.bounds, wish.claims)
-                wanted.setdefault(read.slot, []).append(padded)
+                if read.slot in loaded:
+                    padded = PaddedRead(
+                        reader, read, condition, wish.fill, wish.bounds, wish.claims
+                    )
+                    wanted.setdefault(read.slot, []).append(padded)
         return wanted
+
+    def _check_places(self, mode: Mode, problem: ModeProblem, loaded: set[str]) -> None:
+        """Whoever stores into the places that live rows name finds these from 0 on."""
+        for reader, _, condition in self._reading.readers(mode, ALL_ROWS):
+            for read in (each for each in reader.reads if each.slot in loaded):
+                slot = self.resolved.slots[read.slot]
+                self._writes.check_live(slot, problem, reader, read, condition)
+
+    @cached_property
+    def _reading(self) -> Reading:
+        return Reading(self.resolved, self.runner, self.rewrite)
 
     @cached_property
     def _wishes(self) -> Mapping[str, tuple[Wish, ...]]:
@@ -105,24 +118,6 @@ class Tails:
         ]
         return Wish(read, fill, bounds, tuple(claims))
 
-    def _readers(self, mode: Mode, problem: ModeProblem) -> Iterator[tuple[Reader, Place, Expr]]:
-        """Who may read padded rows in a mode, at which step first, for which configurations."""
-        modes = self.resolved.modes_of(self.runner)
-        runs: dict[str, list[tuple[Place, Expr]]] = {}
-        for step, when in circumstances(self.runner.steps, modes):
-            if mode.name in when.modes and True in when.rows:
-                for name in step.readers:
-                    runs.setdefault(name, []).append((step.place, when.when))
-        facts = frozenset(fact.name for fact in self.runner.facts)
-        for name, steps in runs.items():
-            reader = self.resolved.readers[name]
-            if reader.modes and mode not in self.resolved.modes_named(reader.modes):
-                continue
-            ways = (self.rewrite(conjunction(when, reader.when)) for _, when in steps)
-            condition = fold(disjunction(*(without_facts(way, facts) for way in ways)))
-            if self.claims.possible(condition, (problem.guard,)):
-                yield reader, steps[0][0], condition
-
     def _check_readers(self) -> None:
         """Every reader of a step reads at least one slot that the runner owns."""
         readers = self.resolved.readers
@@ -138,22 +133,6 @@ class Tails:
                     related = ((readers[name].place, "the reader"),)
                     hint = "name its slots under the runner's 'slots', or leave it out"
                     self._report(READS_NOTHING, message, step.place, hint, related)
-
-    def _report_unwritten(
-        self, reader: Reader, read: Read, slot: Slot, mode: Mode, step: Place
-    ) -> None:
-        owned = read.slot in self.runner.slots
-        owner = f"mode '{mode.name}' does" if owned else f"runner '{self.runner.name}' does"
-        message = (
-            f"reader '{reader.name}' reads padded rows of '{read.slot}', which {owner} not load"
-        )
-        hint = (
-            "name the mode under the slot's 'modes', or leave it out of the reader's"
-            if owned
-            else "name the slot under the runner's 'slots', or leave the reader out of its steps"
-        )
-        related = ((step, f"'{reader.name}' reads here"), (slot.place, "the slot"))
-        self._report(NOT_LOADED, message, read.place, hint, related)
 
     def _tail(self, slot: Slot, mode: ModeProblem, reads: list[PaddedRead], given: Expr) -> Tail:
         readers = tuple(dict.fromkeys(each.reader.name for each in reads))

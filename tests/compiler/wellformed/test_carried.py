@@ -125,6 +125,7 @@ def test_the_condition_of_a_group_counts(tmp_path: Path) -> None:
         "readers:\n"
         "  kernel:\n"
         "    reads: {ids: {rows: padded, fill: 5}, lengths: {rows: padded, fill: 1}}\n"
+        "  marker: {reads: {ids: {rows: live}}}\n"
     )
     assert said(tmp_path, "slots.yaml", (FLUME["slots.yaml"], slots)) == ""
 

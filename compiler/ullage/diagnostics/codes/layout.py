@@ -112,9 +112,10 @@ CODES: Final = (
         "padded write to a live place",
         "A reader stores into the place that each row of an index slot names, padded rows "
         "included. Where these can name a place of a live row, padding overwrites what a request "
-        "keeps there.",
+        "keeps there. A place below 0, be it of live or padded rows, is counted from the end.",
         "live_range: [0, 99]   # and reads: {places: {rows: padded, fill: 0, scatters: true}}",
-        "Reserve a place for padding: fill with it, and leave it out of the slot's 'live_range'.",
+        "Reserve a place from 0 on for padding: fill with it, and leave it out of the slot's "
+        "'live_range'.",
     ),
     Code(
         "U616",
@@ -168,8 +169,8 @@ CODES: Final = (
     Code(
         "U623",
         "reader of a slot that is not loaded",
-        "A reader reads padded rows of a slot in a mode, or in the steps of a runner, that does "
-        "not load the slot: it would see what another batch left.",
+        "A reader reads a slot of the runner in a mode that does not load it, or padded rows of a "
+        "slot that the runner does not have: it would see what another batch left.",
         "positions: {modes: [decode], …}   # and its reader reads in extend as well",
         "Let the mode load the slot, or say in which modes the reader reads.",
     ),
@@ -223,6 +224,15 @@ CODES: Final = (
         "nor may a graph be captured, which reads one address.",
         "when: pads_alike, otherwise: carried   # and a transform that also pads elsewhere",
         "Let the slot exist, by its 'when', wherever its rows are padded or captured.",
+    ),
+    Code(
+        "U630",
+        "overwritten before it is read",
+        "Two steps write the same slot for one batch, or one step does so twice, and nobody reads "
+        "what the first of them wrote.",
+        "written_by: [plan, replan]   # and steps: [{do: load}, {step: plan}, {step: replan}]",
+        "Let 'when', 'modes' or 'padded' of the two steps exclude each other, or name a reader at "
+        "the first or between them.",
     ),
     Code(
         "U634",
