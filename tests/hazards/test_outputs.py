@@ -11,6 +11,7 @@ import torch
 from support.hazards import (
     DECODE,
     EAGER,
+    ENGINE,
     LEAST,
     Hazard,
     check,
@@ -65,6 +66,41 @@ _TWO_RUNNERS = {
     EAGER: LEAST[EAGER].replace("modes: all", "modes: [decode]"),
 }
 
+# As many rows of what was left are read as the batch of the reader has.
+
+_TWICE_THE_ROWS = {
+    **_TWO_RUNNERS,
+    "propose.yaml": _PROPOSE.replace("[1, rows]", '[1, "2 * rows"]'),
+}
+_WIDER = {
+    **_TWO_RUNNERS,
+    ENGINE: LEAST[ENGINE].replace(
+        "definitions:",
+        "  few: {type: int, range: [1, 64], unit: requests, default: 8}\ndefinitions:",
+    ),
+    "propose.yaml": _PROPOSE.replace("[1, rows]", "[1, few]"),
+}
+_OWN_KEPT = (
+    _LEFT.replace("lifetime: runner", "lifetime: runner, modes: [decode]")
+    .replace(", from: eager", "")
+    .replace("  kernel: {reads", "  kernel: {modes: all, reads")
+)
+_OWN = {
+    EAGER: LEAST[EAGER]
+    .replace("[kernel]", "[kernel, chooser]")
+    .replace(
+        "{step: forward", "{step: forward, modes: [decode], readers: [kernel]}\n  - {step: choose"
+    ),
+    "propose.yaml": _TWICE_THE_ROWS["propose.yaml"],
+}
+_MARKED = _LEFT.replace("scores: {shape: [requests]", "scores: {modes: [decode], shape: [marks]")
+_MARKS = {
+    **_TWO_RUNNERS,
+    DECODE: LEAST[DECODE].replace(
+        "live: {requests", "live: {marks: {range: [1, 9], seen_in: batch.marks}, requests"
+    ),
+}
+
 _TWICE = _SCORES.replace("written_by: forward", "written_by: [forward, rescore]")
 _RESCORE = "  - {step: rescore, readers: [kernel]}\n"
 _RESCORED = LEAST[EAGER] + _RESCORE + _SAMPLE
@@ -104,6 +140,34 @@ HAZARDS = {
         spec(_LEFT.replace(", lifetime: runner", ""), _TWO_RUNNERS),
         {"written_by: forward": "written_by: forward, lifetime: runner"},
     ),
+    "more rows of an output are read than the runner that left it has room for": Hazard(
+        "U631",
+        "scores",
+        ("scores", "propose", "propose"),
+        spec(_LEFT, _TWICE_THE_ROWS),
+        {'"2 * rows"': "rows"},
+    ),
+    "the runner that left an output has room by another parameter": Hazard(
+        "U631",
+        "scores",
+        ("scores", "propose", "propose"),
+        spec(_LEFT, _WIDER),
+        {"\ntransforms:": "\nconstraints:\n  - {that: few <= rows, else: few}\ntransforms:"},
+    ),
+    "a mode reads more rows than another one of the runner left": Hazard(
+        "U631",
+        "scores",
+        ("scores", "choose", "propose"),
+        spec(_OWN_KEPT, _OWN),
+        {'"2 * rows"': "rows"},
+    ),
+    "nothing tells how many rows of an output are read": Hazard(
+        "U631",
+        "scores",
+        ("scores", "propose", "propose"),
+        spec(_MARKED, _MARKS),
+        {"shape: [marks]": "shape: [requests]"},
+    ),
     "load overwrites an output that is written before it": Hazard(
         "U612",
         "forward",
@@ -141,6 +205,28 @@ HAZARDS = {
 @pytest.mark.parametrize("hazard", HAZARDS)
 def test_refused(tmp_path: Path, golden: Callable[[str, str], None], hazard: str) -> None:
     golden(golden_name(hazard), check(HAZARDS[hazard], tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("read", "pipeline"),
+    [
+        ("when: rows > 64, reads", "[pad]"),
+        ("reads", "[pad, double]"),
+    ],
+    ids=["in no configuration", "live rows, however they are padded"],
+)
+def test_what_is_left_needs_room_for_live_rows_that_are_read(
+    tmp_path: Path, read: str, pipeline: str
+) -> None:
+    twice = '"2 * rows"' if "when" in read else "rows"
+    double = "  double: {requests: 2 * requests, tokens: 2 * tokens}\n"
+    others = {
+        **_TWO_RUNNERS,
+        ENGINE: LEAST[ENGINE] + double,
+        "propose.yaml": _PROPOSE.replace("rows]", f"{twice}]").replace("[pad]", pipeline),
+    }
+    slots = _LEFT.replace("chooser: {reads", f"chooser: {{{read}")
+    assert refusal(tmp_path, spec(slots, others)).text == ""
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ readers:
   sampler:
     reads:
       scores: {rows: padded, range: [0, 1]}
-      picked: {rows: live, from: second}
+  picker: {modes: [pour], reads: {picked: {rows: live, from: second}}}
   chooser:
     reads:
       picked: {rows: padded, fill: 1}
@@ -71,7 +71,7 @@ steps:
   - {do: load}
   - {step: plan}
   - {step: run, gives: output, readers: [kernel, looker]}
-  - {step: sample, takes: [output], readers: [sampler]}
+  - {step: sample, takes: [output], readers: [sampler, picker]}
 """
 
 _CHOOSE = """\

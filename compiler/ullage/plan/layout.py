@@ -15,6 +15,7 @@ from ullage.expr.tree import FALSE, Expr, Name, substitute
 from ullage.plan.bases import bases_of
 from ullage.plan.captures import Captures
 from ullage.plan.claims import Claims
+from ullage.plan.leavings import check_room
 from ullage.plan.lifetimes import groups_of, with_kept_parts
 from ullage.plan.limits import Limits
 from ullage.plan.model import Dimension, Plan, PlannedRunner, PlannedSlot, Tail
@@ -46,8 +47,9 @@ def plan(
         return found
 
     found = mapped(planned, problem.runners)
-    collector.add(*joined(each.told for each in found))
     runners = with_kept_parts(tuple(each.runner for each in found))
+    room = check_room(resolved, problem, runners, solver)
+    collector.add(*joined((*(each.told for each in found), room)))
     refusals = dict.fromkeys(refusal for each in found for refusal in each.refusals)
     groups = groups_of(resolved, runners)
     return Plan(runners, tuple(refusals), groups, bases_of(runners, groups))

@@ -235,6 +235,14 @@ CODES: Final = (
         "the first or between them.",
     ),
     Code(
+        "U631",
+        "more is read than was left",
+        "A reader reads what an earlier batch has left in a slot, such as one of another runner. "
+        "It reads as many rows as its own batch brings, and that slot can have room for less.",
+        "sampler: {reads: {logits: {rows: live, from: verify}}}   # of a mode with twice the rows",
+        "Say by the 'modes' and 'when' of the reader for which batches it reads, or bound these.",
+    ),
+    Code(
         "U634",
         "mode left to the fallback",
         "In some configuration all batches of a mode fall back, such as from a runner of graphs to "
