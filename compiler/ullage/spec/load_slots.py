@@ -252,8 +252,9 @@ def _check_tail(
     given = [key for key in ("fill", "range") if key in fields]
     if rows == "live" and given:
         message = f"the read of {read} is of live rows, so its '{given[0]}' is never seen"
-        place, related = fields.key_place(given[0]), ((fields.place("rows"), "live rows only"),)
-        reading.collector.error(problems.CONTRADICTING_KEYS, message, place, related=related)
+        live = ((fields.place("rows"), "live rows only"),)
+        place = fields.key_place(given[0])
+        reading.collector.error(problems.CONTRADICTING_KEYS, message, place, related=live)
     elif rows == "padded" and not given:
         message = f"the read of {read} is of padded rows: expected a 'fill' or a 'range' for them"
         related = () if slot is None else ((slot, "the slot"),)
