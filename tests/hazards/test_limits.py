@@ -93,7 +93,7 @@ HAZARDS = {
     "a limit counts in another unit than its axis": Hazard(
         "U304",
         "rows",
-        ("tokens",),
+        ("tokens", "rows"),
         limited("{tokens: rows}", {}),
         {"tokens: rows}": "tokens: rows * one}"},
     ),

@@ -83,21 +83,38 @@ HAZARDS = {
     "a width for each request is taken for tokens": Hazard(
         "U304",
         "one",
-        ("tokens",),
+        ("tokens", "one"),
         spec(_IDS, {DECODE: _BY_WIDTH}),
         {"tokens: one": "tokens: requests * one"},
     ),
     "a width for each request is added to tokens": Hazard(
         "U304",
         "tokens + one",
-        (),
+        ("tokens", "one"),
         spec(_IDS.replace("[tokens]", "[tokens + one]")),
         {"tokens + one": "tokens + requests * one"},
+    ),
+    "what a batch brings is added to an axis of another unit": Hazard(
+        "U304",
+        "requests + drafts",
+        ("requests", "drafts"),
+        spec(
+            _IDS.replace("[tokens]", "[requests + drafts]"),
+            {
+                DECODE: LEAST[DECODE]
+                .replace(
+                    "live: {",
+                    "live:\n  drafts: {range: [1, rows * one], seen_in: batch.drafts}\n  ",
+                )
+                .replace("batch.size}}", "batch.size}")
+            },
+        ),
+        {"requests + drafts": "requests * one + drafts"},
     ),
     "an engine counts tokens by a width for each request": Hazard(
         "U304",
         "one",
-        ("tokens",),
+        ("tokens", "one"),
         spec(_IDS, {"audit.yaml": _AUDIT}),
         {"formula: one": "formula: rows * one"},
     ),

@@ -180,6 +180,9 @@ def resolve(spec: Spec, sources: Mapping[str, str] | None = None) -> ResolvedSpe
         enum_values={value: each.name for each in spec.parameters for value in each.choices}
         | {worker.name: "worker" for worker in spec.workers},
         varying=frozenset(each.name for each in spec.parameters if each.varies is not None),
+        declared={each.name: each.place for each in spec.parameters}
+        | {each.name: each.place for each in spec.definitions}
+        | {each.name: each.place for each in spec.axes},
     )
     known = resolve_globals(spec, expressions)
     resolved = _resolved(spec, known, expressions)

@@ -61,7 +61,7 @@ def _counted(
     resolved, kind = expressions.infer(formula, scope)
     if kind is not None and not (isinstance(kind, IntKind) and kind.unit in units):
         wanted = IntKind(units[0] if units else None)
-        expressions.expect(kind, wanted, scope, resolved.place, related)
+        expressions.expect(kind, wanted, scope, resolved, related)
     return resolved
 
 

@@ -93,8 +93,9 @@ def _scope(runner: Runner, mode: ResolvedMode, spec: Spec, known: Globals) -> Sc
         aggregates=SUMS,
         per_request=mode.per_request - axes.keys(),
     )
+    places = {name: place for name, place in mode.places.items() if name not in axes}
     scope = scope.with_names(facts).with_names(mode.live)
-    return scope.with_names({**counts, **axes, **brought}, batch=True)
+    return scope.with_names({**counts, **axes, **brought}, batch=True, places=places)
 
 
 def _unseen(accepts: tuple[Expr, ...], mode: ResolvedMode, scope: Scope) -> Iterator[Diagnostic]:

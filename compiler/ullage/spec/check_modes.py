@@ -10,6 +10,7 @@ from ullage.diagnostics.diagnostic import Related
 from ullage.expr.kinds import IntKind, Kind
 from ullage.expr.tree import Aggregate, Expr
 from ullage.expr.units import NO_UNIT, Unit
+from ullage.place import Place
 from ullage.spec import problems
 from ullage.spec.definitions import Globals, check_range
 from ullage.spec.model import Axis, LiveVariable, Mode, PipelineEntry, Spec, Transform
@@ -40,6 +41,11 @@ class ResolvedMode:
     mode: Mode
     live: Mapping[str, Kind]
     broken: frozenset[str]
+
+    @property
+    def places(self) -> Mapping[str, Place]:
+        """Where the live variables are declared."""
+        return {each.name: each.place for each in self.mode.live}
 
     @property
     def per_request(self) -> frozenset[str]:
@@ -82,13 +88,15 @@ def _live(
         resolved, kind = _variable(variable, axes.get(variable.name), inner, expressions)
         _check_per(variable, mode, expressions)
         found.append(resolved)
+        place = {variable.name: variable.place}
         if kind is None:
             expressions.broken.add(variable.name)
         elif variable.per is None:
-            scope = scope.with_names({variable.name: kind}, batch=True)
+            scope = scope.with_names({variable.name: kind}, batch=True, places=place)
         else:
             per_request = scope.per_request | {variable.name}
-            scope = replace(scope.with_names({variable.name: kind}), per_request=per_request)
+            scope = scope.with_names({variable.name: kind}, places=place)
+            scope = replace(scope, per_request=per_request)
     sees = "parameters, definitions, 'worker' and its live variables"
     return tuple(found), replace(scope, sees=sees)
 

@@ -138,7 +138,9 @@ def _scope_of_shape(slot: Slot, mode: ResolvedMode, spec: Spec, known: Globals) 
         aggregates=SUMS,
         per_request=mode.per_request,
     )
-    return scope.with_names(mode.live).with_names({**counts, **axes}, batch=True)
+    places = {name: place for name, place in mode.places.items() if name not in axes}
+    scope = scope.with_names(mode.live)
+    return scope.with_names({**counts, **axes}, batch=True, places=places)
 
 
 def units_of_elements(

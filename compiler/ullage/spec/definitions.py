@@ -185,7 +185,7 @@ def check_range(
     kind: IntKind | None = wanted
     for end, found in ((low, low_kind), (high, high_kind)):
         expected = wanted if kind is None else kind
-        if found is None or not expressions.expect(found, expected, scope, end.place):
+        if found is None or not expressions.expect(found, expected, scope, end):
             kind = None
         elif kind is not None and kind.unit is None and isinstance(found, IntKind):
             kind = found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from ullage.diagnostics.diagnostic import Collector
+from ullage.diagnostics.diagnostic import Collector, Related
 from ullage.expr.spell import spell
 from ullage.expr.tree import Boolean, Expr, Logical, Not, conjunction, negation
 from ullage.spec import problems
@@ -25,6 +25,7 @@ def check_flow(
     that a mode lacks is said at the mode, once; a mode of no known one has its error already.
     """
     given: dict[str, list[Circumstances]] = {}
+    first: dict[str, Step] = {}
     known = tuple(mode for mode in modes if families.issuperset(mode.families))
     lacking = dict.fromkeys(mode for mode in known if families and not mode.families)
     for step, runs in circumstances(runner.steps, modes):
@@ -35,8 +36,11 @@ def check_flow(
                     lacking.pop(mode)
                     known = tuple(each for each in known if each is not mode)
                     _report_no_family(mode, value, step, families, collector)
-            _check_value(value, step, runs, givers, known, collector)
+            giver = first.get(value)
+            related = () if giver is None else ((giver.place, f"'{value}' is given here"),)
+            _check_value(value, step, runs, givers, known, related, collector)
         if step.gives is not None:
+            first.setdefault(step.gives, step)
             given.setdefault(step.gives, []).append(runs)
 
 
@@ -64,6 +68,7 @@ def _check_value(
     runs: Circumstances,
     given: list[Circumstances],
     modes: tuple[Mode, ...],
+    related: Related,
     collector: Collector,
 ) -> None:
     if not given:
@@ -77,7 +82,8 @@ def _check_value(
                 f"in mode '{mode.name}'{gap}"
             )
             hint = "give it there too, or narrow the 'when', 'modes' or 'padded' of the step"
-            collector.error(problems.UNGIVEN_VALUE, message, step.place, hint=hint)
+            code = problems.UNGIVEN_VALUE
+            collector.error(code, message, step.place, hint=hint, related=related)
             return
 
 

@@ -62,7 +62,10 @@ def _target(reading: Reading, fields: Fields) -> str:
     if ("axis" in fields) == ("slot" in fields):
         found = "both" if "slot" in fields else "neither"
         message = f"a formula is about one 'axis' or one 'slot', found {found}"
-        reading.collector.error(problems.CONTRADICTING_KEYS, message, fields.node.place)
+        both = "slot" in fields
+        place = fields.key_place("slot") if both else fields.node.place
+        related = ((fields.key_place("axis"), "'axis'"),) if both else ()
+        reading.collector.error(problems.CONTRADICTING_KEYS, message, place, related=related)
     return axis or slot or ""
 
 

@@ -101,7 +101,8 @@ def _check_keys_of_type(reading: Reading, kind: ParameterType, fields: Fields) -
     for key in ("range", "unit", "choices", "varies"):
         if key in fields and key not in _KEYS_OF_TYPE[kind]:
             message = f"{fields.what} is of type {kind}, which takes no '{key}'"
-            reading.collector.error(problems.CONTRADICTING_KEYS, message, fields.key_place(key))
+            place, related = fields.key_place(key), ((fields.place("type"), "the type"),)
+            reading.collector.error(problems.CONTRADICTING_KEYS, message, place, related=related)
 
 
 def _default(

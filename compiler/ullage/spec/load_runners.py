@@ -139,7 +139,8 @@ def _step(reading: Reading, node: Node) -> Step | None:
         found = " and ".join(f"'{key}'" for key in kinds) or "none of them"
         message = f"a step has one of the keys 'step', 'do' and 'steps', found {found}"
         place = fields.key_place(kinds[1]) if kinds else fields.node.place
-        reading.collector.error(problems.CONTRADICTING_KEYS, message, place)
+        related = tuple((fields.key_place(key), f"'{key}'") for key in kinds[:1])
+        reading.collector.error(problems.CONTRADICTING_KEYS, message, place, related=related)
         return None
     load = {"step": _call, "do": _action, "steps": _group}[kinds[0]]
     step = load(reading, fields)

@@ -155,7 +155,8 @@ def _check_writers(reading: Reading, fields: Fields) -> None:
     )
     for key in (each for each in meaningless if each in fields):
         message = f"{fields.what} has no source, so '{key}' says nothing about it"
-        reading.collector.error(problems.CONTRADICTING_KEYS, message, fields.key_place(key))
+        place, related = fields.key_place(key), ((fields.key_place(first), f"'{first}'"),)
+        reading.collector.error(problems.CONTRADICTING_KEYS, message, place, related=related)
 
 
 def _check_otherwise(reading: Reading, fields: Fields, slot: Slot) -> None:
@@ -251,7 +252,9 @@ def _check_tail(
     given = [key for key in ("fill", "range") if key in fields]
     if rows == "live" and given:
         message = f"the read of {read} is of live rows, so its '{given[0]}' is never seen"
-        reading.collector.error(problems.CONTRADICTING_KEYS, message, fields.key_place(given[0]))
+        live = ((fields.place("rows"), "live rows only"),)
+        place = fields.key_place(given[0])
+        reading.collector.error(problems.CONTRADICTING_KEYS, message, place, related=live)
     elif rows == "padded" and not given:
         message = f"the read of {read} is of padded rows: expected a 'fill' or a 'range' for them"
         related = () if slot is None else ((slot, "the slot"),)
@@ -259,4 +262,6 @@ def _check_tail(
         reading.collector.error(problems.UNWRITTEN_TAIL, message, place, related=related)
     elif len(given) == 2:
         message = f"the read of {read} has both a 'fill' and a 'range', expected one of them"
-        reading.collector.error(problems.CONTRADICTING_KEYS, message, fields.key_place("range"))
+        both = ((fields.key_place("fill"), "'fill'"),)
+        place = fields.key_place("range")
+        reading.collector.error(problems.CONTRADICTING_KEYS, message, place, related=both)

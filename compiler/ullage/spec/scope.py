@@ -36,6 +36,9 @@ from ullage.expr.units import Unit
 from ullage.place import Place
 from ullage.spec import problems
 
+MOST_SHOWN: Final = 3
+"""How many of the quantities whose units do not meet are shown."""
+
 ANY_INTEGER: Final = IntKind(None)
 """An integer in whatever unit."""
 
@@ -47,6 +50,7 @@ class Scope:
     `what` names the place in messages ("a constraint"), `sees` lists what may be used there.
     `per_request` are live variables with one value for each request, which only `sum_requests`
     may use; `batch` are quantities of the whole batch, which `sum_requests` may not use.
+    `places`: where local names are declared, as far as that is known.
     """
 
     what: str
@@ -56,15 +60,28 @@ class Scope:
     per_request: frozenset[str] = frozenset()
     batch: frozenset[str] = frozenset()
     by_worker: bool = True
+    places: Mapping[str, Place] = field(default_factory=dict[str, Place])
 
     def named(self, what: str) -> Scope:
         """The same names at another place."""
         return replace(self, what=what)
 
-    def with_names(self, kinds: Mapping[str, Kind], *, batch: bool = False) -> Scope:
-        """The same place with more names."""
+    def with_names(
+        self,
+        kinds: Mapping[str, Kind],
+        *,
+        batch: bool = False,
+        places: Mapping[str, Place] | None = None,
+    ) -> Scope:
+        """The same place with more names, which hide those that were known before."""
         added = frozenset(kinds) if batch else frozenset()
-        return replace(self, kinds={**self.kinds, **kinds}, batch=self.batch | added)
+        kept = {name: place for name, place in self.places.items() if name not in kinds}
+        return replace(
+            self,
+            kinds={**self.kinds, **kinds},
+            batch=self.batch | added,
+            places={**kept, **(places or {})},
+        )
 
 
 @dataclass(slots=True)
@@ -73,6 +90,7 @@ class Expressions:
 
     `elsewhere` says what a name is that some places do not know ("a live variable"). `broken`
     names had an error where they were defined, so nothing more is said about their uses.
+    `declared`: where the names that are known everywhere stand.
     """
 
     collector: Collector
@@ -81,6 +99,7 @@ class Expressions:
     worker_dependent: set[str] = field(default_factory=set)
     varying: frozenset[str] = frozenset()
     broken: set[str] = field(default_factory=set)
+    declared: Mapping[str, Place] = field(default_factory=dict[str, Place])
 
     def apart(self) -> Expressions:
         """The same, where names that break from here on are broken here only."""
@@ -94,7 +113,7 @@ class Expressions:
         """The resolved expression, which must be of the wanted kind; `related` says why."""
         resolved, kind = self.infer(expr, scope, wanted if isinstance(wanted, EnumKind) else None)
         if kind is not None:
-            self.expect(kind, wanted, scope, resolved.place, related)
+            self.expect(kind, wanted, scope, resolved, related)
         return resolved
 
     def infer(
@@ -110,11 +129,29 @@ class Expressions:
                 return resolved, None
             return resolved, infer(resolved, scope.kinds)
         except ExpressionError as error:
-            self.collector.add(error.diagnostic)
+            self.collector.add(self._explained(error, expr, scope))
             return expr, None
 
+    def _explained(self, error: ExpressionError, expr: Expr, scope: Scope) -> Diagnostic:
+        """The error; of units that do not meet, with the places that they come from."""
+        found = error.diagnostic
+        if found.code != problems.UNITS_DIFFER:
+            return found
+        part = next((each for each in walk(expr) if each.place == found.place), expr)
+        return replace(found, related=self._in_units(part, scope))
+
+    def _in_units(self, expr: Expr, scope: Scope) -> Related:
+        """Where the quantities of an expression that have a unit are declared, the first few."""
+        found: dict[Place, str] = {}
+        for name in free(expr):
+            unit = _unit_of(scope.kinds.get(name.name))
+            place = scope.places.get(name.name) or self.declared.get(name.name)
+            if unit is not None and not unit.dimensionless and place is not None:
+                found.setdefault(place, f"'{name.name}' is in {unit}")
+        return tuple(found.items())[:MOST_SHOWN]
+
     def expect(
-        self, kind: Kind, wanted: Kind, scope: Scope, place: Place, related: Related = ()
+        self, kind: Kind, wanted: Kind, scope: Scope, value: Expr, related: Related = ()
     ) -> bool:
         """Whether a value is of the wanted kind; records an error if not."""
         match kind, wanted:
@@ -126,6 +163,7 @@ class Expressions:
                     return True
                 message = f"expected {unit_name(other)}, found {unit_name(unit)}"
                 code = problems.UNITS_DIFFER
+                related = (*related, *self._in_units(value, scope))
             case (BoolKind(), BoolKind()):
                 return True
             case (EnumKind(name=name), EnumKind(name=other_enum)) if name == other_enum:
@@ -133,7 +171,7 @@ class Expressions:
             case _:
                 message = f"expected {kind_name(wanted)}, found {kind_name(kind)}"
                 code = problems.WRONG_KIND
-        self.collector.error(code, f"{scope.what}: {message}", place, related=related)
+        self.collector.error(code, f"{scope.what}: {message}", value.place, related=related)
         return False
 
     def _misuses(self, expr: Expr, scope: Scope) -> Iterator[Diagnostic]:
@@ -218,6 +256,14 @@ def _missing_sums(expr: Expr, scope: Scope) -> Iterator[Diagnostic]:
             message = f"'{name.name}' has a value for each request, so it needs a sum"
             hint = f"write sum_requests({name.name})"
             yield Diagnostic(problems.NOT_ALLOWED_HERE, message, name.place, hint)
+
+
+def _unit_of(kind: Kind | None) -> Unit | None:
+    match kind:
+        case IntKind(unit=unit) | ListKind(unit=unit):
+            return unit
+        case _:
+            return None
 
 
 def unit_name(unit: Unit) -> str:
