@@ -17,9 +17,11 @@ from ullage.spec.model import Runner, Transform
 
 def read_transforms(resolved: ResolvedSpec, runner: Runner) -> Mapping[str, Transform]:
     """The transforms by name, without the axes that nobody reads where `runner` loads."""
+    unneeded = resolved.axes - needed_axes(resolved, runner)
+    if not unneeded:
+        return resolved.transforms
     named = frozenset[str]().union(*map(free_names, _expressions(resolved, runner)))
-    read = {name.removeprefix("live_").removeprefix("padded_") for name in named}
-    unread = resolved.axes - needed_axes(resolved, runner) - read
+    unread = unneeded - {name.removeprefix("live_").removeprefix("padded_") for name in named}
     return {
         name: replace(step, assigns=tuple(each for each in step.assigns if each[0] not in unread))
         for name, step in resolved.transforms.items()

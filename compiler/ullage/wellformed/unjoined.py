@@ -52,12 +52,14 @@ class _Checker:
         served = [mode for mode in spec.modes if chain(spec.runners, worker.name, mode.name)]
         silent = {mode.name for mode in served if is_silent(mode, spec.modes)}
         for pair in combinations(served, 2):
-            left = [mode for mode in pair if mode.name in silent - self.reported]
+            left = [m for m in pair if m.name in silent and m.name not in self.reported]
             if left and not are_peers(*pair):
                 self._check_pair(left[0], next(m for m in pair if m != left[0]), worker, rewrite)
 
     def _check_pair(self, mode: Mode, other: Mode, worker: Worker, rewrite: ForWorker) -> None:
         mine, theirs = (collectives_of(m, self.resolved.transforms) for m in (mode, other))
+        if mine == theirs:
+            return
         same = negation(disjunction(*_differ(mine, theirs), FALSE))
         claim = rewrite(same)
         given = tuple(map(rewrite, (worker.when, mode.when, other.when, self.several)))
