@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypedDict
 
 from support.sglang_table import ROOT, Buffer, Row
 from ullage.configuration.given import Plain
@@ -27,6 +28,16 @@ GRAPH_NAMES = {
 """The names that the table has for what only graphs and their slots are sized by."""
 
 Given = int | bool | str | list[int]
+Slot = tuple[str, list[int], str]
+
+
+class Tables(TypedDict):
+    """What is recorded of the attention backends of one graph runner."""
+
+    runner: str
+    worker: str
+    bytes: list[int]
+    backends: list[list[Slot]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +78,29 @@ def _without_prompts(inputs: Mapping[str, Given]) -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """The tables of an attention backend for one graph runner, in elements by slot.
+    """The buffers of attention backends for one graph runner, and the bytes of each backend.
 
-    `bytes`: all of them together; the table has no elements where it tells no more.
+    Draft steps and layers have a backend each.
     """
 
     graphs: GraphRow
     backend: str
     runner: str
     worker: str
-    bytes: int
-    elements: Mapping[str, int]
+    backends: tuple[tuple[Buffer, ...], ...]
+    bytes: tuple[int, ...]
+
+    @property
+    def buffers(self) -> tuple[Buffer, ...]:
+        return tuple(buffer for backend in self.backends for buffer in backend)
 
     def configuration(self) -> Mapping[str, Plain]:
         return {**self.graphs.configuration(), "attention_backend": self.backend}
+
+
+DRAFT_STEPS, WHOLE = "draft_graph", "draft_extend_graph"
+"""Of the backends of draft steps the table has the bytes alone: each is a whole one, with tables
+for all kinds of batches, as the one that catches up with as many requests."""
 
 
 def table_rows() -> list[TableRow]:
@@ -92,12 +112,24 @@ def table_rows() -> list[TableRow]:
             each["backend"],
             tables["runner"],
             tables["worker"],
-            tables["bytes"],
-            tables["elements"],
+            tuple(map(_buffers, _recorded(each["tables"], tables))),
+            tuple(tables["bytes"]),
         )
         for each in found
         for tables in each["tables"]
     ]
+
+
+def _recorded(all_tables: list[Tables], tables: Tables) -> list[list[Slot]]:
+    if tables["runner"] != DRAFT_STEPS:
+        return tables["backends"]
+    assert tables["backends"] == []
+    (whole,) = next(each["backends"] for each in all_tables if each["runner"] == WHOLE)
+    return [whole for _ in tables["bytes"]]
+
+
+def _buffers(slots: Iterable[Slot]) -> tuple[Buffer, ...]:
+    return tuple(Buffer(name, tuple(shape), dtype) for name, shape, dtype in slots)
 
 
 def graph_rows() -> list[GraphRow]:
@@ -111,7 +143,7 @@ def graph_rows() -> list[GraphRow]:
             runner["max_bs"],
             runner["max_num_token"],
             tuple(runner.get("capture_bs", ())),
-            tuple(Buffer(name, tuple(shape), dtype) for name, shape, dtype in runner["slots"]),
+            _buffers(runner["slots"]),
         )
         for each in found
         for runner in each["runners"]

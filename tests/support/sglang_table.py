@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 
 from ullage.configuration.given import Plain
+from ullage.spec.model import BYTES_OF_DTYPE
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data" / "sglang_eager_runner.json"
@@ -35,6 +37,14 @@ class Buffer:
     name: str
     shape: tuple[int, ...]
     dtype: str
+
+    @property
+    def elements(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def bytes(self) -> int:
+        return self.elements * BYTES_OF_DTYPE[self.dtype]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from math import prod
 
 import pytest
 
+from support.bounds import read as read_text
+from support.sglang_backend_slots import PARTS
 from support.sglang_graphs import TableRow, table_rows
 from support.sglang_table import ROOT
 from ullage.audit.compared import expanded
@@ -19,9 +22,10 @@ from ullage.expr.tree import Binary, Expr, Integer
 from ullage.read import read
 from ullage.spec.check import ResolvedSpec
 from ullage.spec.model import BYTES_OF_DTYPE
+from ullage.spec.stated import Audit
 
 AUDIT = "sglang_0_5_23_backends"
-UNRECORDED = "scheduler_metadata"
+UNRECORDED = ("scheduler_metadata",)
 """What SGLang allocates and the table leaves out."""
 
 COPIES: Mapping[str, tuple[str, int]] = {
@@ -40,9 +44,13 @@ def resolved() -> ResolvedSpec:
     return read(ROOT / "specs" / "sglang")[1]
 
 
+def audit_of(resolved: ResolvedSpec) -> Audit:
+    return next(each for each in resolved.spec.audits if each.name == AUDIT)
+
+
 def stated(resolved: ResolvedSpec, runner: str, worker: str) -> Mapping[str, Expr]:
     """The elements that SGLang gives each slot of a runner."""
-    audit = next(each for each in resolved.spec.audits if each.name == AUDIT)
+    audit = audit_of(resolved)
     found = {
         each.target: expanded(resolved, audit, worker, each.formula)
         for each in audit.formulas
@@ -76,24 +84,55 @@ def test_every_backend_of_the_table_is_compared() -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=name)
-def test_tables_have_the_elements_of_the_table(resolved: ResolvedSpec, row: TableRow) -> None:
+def test_every_buffer_has_the_elements_that_the_rules_give_it_and_the_bytes_of_its_slots(
+    resolved: ResolvedSpec, row: TableRow
+) -> None:
     values = configured(resolved, row)
-    formulas = stated(resolved, row.runner, row.worker)
-    found = {slot: evaluate_integer(formulas[slot], values) for slot in row.elements}
-    assert found == dict(row.elements)
+    for buffer in row.buffers:
+        part = PARTS[row.runner][buffer.name]
+        formula = expanded(resolved, audit_of(resolved), row.worker, read_text(part.elements))
+        assert evaluate_integer(formula, values) == buffer.elements, buffer.name
+        for slot in part.slots:
+            size = BYTES_OF_DTYPE[resolved.slots[slot].dtype]
+            assert size * buffer.elements == buffer.bytes, (buffer.name, slot)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=name)
-def test_all_tables_that_exist_take_the_bytes_of_the_table(
+def test_the_buffers_of_a_slot_add_up_to_what_the_audit_states(
     resolved: ResolvedSpec, row: TableRow
 ) -> None:
+    values, formulas = configured(resolved, row), stated(resolved, row.runner, row.worker)
+    taken: Counter[tuple[str, ...]] = Counter()
+    for buffer in row.buffers:
+        taken[PARTS[row.runner][buffer.name].slots] += buffer.elements
+    assert taken == {
+        slots: sum(evaluate_integer(formulas[slot], values) for slot in slots) for slots in taken
+    }
+
+
+def test_every_recorded_buffer_is_compared_and_nothing_is_looked_for_that_is_not_recorded() -> None:
+    recorded: dict[str, set[str]] = {}
+    for row in ROWS:
+        recorded.setdefault(row.runner, set()).update(buffer.name for buffer in row.buffers)
+    assert recorded == {runner: set(parts) for runner, parts in PARTS.items()}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=name)
+def test_the_buffers_of_each_backend_take_the_bytes_of_the_table(row: TableRow) -> None:
+    found = tuple(sum(buffer.bytes for buffer in backend) for backend in row.backends)
+    assert found == row.bytes
+
+
+@pytest.mark.parametrize("row", ROWS, ids=name)
+def test_every_slot_that_exists_is_recorded(resolved: ResolvedSpec, row: TableRow) -> None:
     values, rewrite = configured(resolved, row), for_worker(resolved, row.worker)
-    taken = 0
-    for slot_name, formula in stated(resolved, row.runner, row.worker).items():
-        slot = resolved.slots[slot_name]
-        if evaluate_boolean(rewrite(slot.when), values) and UNRECORDED not in slot_name:
-            taken += evaluate_integer(formula, values) * BYTES_OF_DTYPE[slot.dtype]
-    assert taken == row.bytes
+    recorded = {slot for each in row.buffers for slot in PARTS[row.runner][each.name].slots}
+    existing = {
+        slot
+        for slot in stated(resolved, row.runner, row.worker)
+        if evaluate_boolean(rewrite(resolved.slots[slot].when), values) and slot not in UNRECORDED
+    }
+    assert existing == recorded
 
 
 def test_a_backend_that_counts_the_raw_pool_has_too_few_rows_for_an_aligned_graph(
@@ -177,7 +216,8 @@ def test_keys_of_a_verify_are_counted_by_request_and_not_by_token(resolved: Reso
     row = next(each for each in ROWS if name(each) == "c05_frozen_kv_mtp-decode_graph")
     values = {**configured(resolved, row), "requests": 32, "tokens": 256}
     assert needed(resolved, "triton_kv_indices", values) == 32 * (131072 + 8)
-    assert row.elements["triton_kv_indices"] == 256 * 131072
+    (recorded,) = (each for each in row.buffers if each.name == "kv_indices")
+    assert recorded.elements == 256 * 131072
 
 
 # Of 4 branches and 3 steps, those of the first step see 2 drafts and those of the second see 3.
