@@ -20,6 +20,7 @@ from support.hazards import (
     ENGINE,
     LEAST,
     Hazard,
+    analysed,
     check,
     golden_name,
     imported,
@@ -260,3 +261,23 @@ def test_what_refuses_prefill_graphs_says_nothing_about_decode_graphs(
 
     assert chosen("DECODE") is runners.decode_graph
     assert chosen("EXTEND") is (runners.eager if context_parallel else runners.extend_graph)
+
+
+@pytest.mark.parametrize("condition", ["shards == 1", "shards == 1 and requests <= 8"])
+def test_context_parallelism_switches_no_decode_graph_off_without_a_word(
+    tmp_path: Path, condition: str
+) -> None:
+    shards = "  shards: {type: int, range: [1, 4], default: 1}\ndefinitions:"
+    others = {
+        ENGINE: LEAST[ENGINE].replace("definitions:", shards),
+        EAGER: LEAST[EAGER],
+        "decode_graph.yaml": graph_of("decode", condition),
+    }
+    told = analysed(tmp_path, spec(_IDS, others)).warnings
+    (found,) = [each for each in told if each.code == "U634"]
+    assert found.message == (
+        "all batches of mode 'decode' can fall back to 'eager': "
+        "runner 'decode_graph' takes them only where shards == 1"
+    )
+    assert found.place.file.endswith("decode_graph.yaml")
+    assert "shards = 2" in (found.hint or "")
