@@ -188,10 +188,10 @@ def test_split_prefill_pads_with_all_ranks_before_any_step_of_its_batch(tmp_path
 @pytest.mark.slow
 def test_split_prefill_of_sglang_pads_as_extend_does() -> None:
     modes = sglang().resolved.modes
-    names = [
+    split, whole = (
         [entry.transform for entry in modes[mode].pipeline] for mode in ("split_prefill", "extend")
-    ]
-    assert names == [["mlp_sync_tokens", "even_shares"], ["mlp_sync_tokens", "even_shares"]]
+    )
+    assert split == whole == ["mlp_sync_tokens", "late_counts", "even_shares"]
 
 
 # The eager runner filled lengths with 0 in storage that decode graphs were captured with.

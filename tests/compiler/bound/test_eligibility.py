@@ -327,6 +327,7 @@ when: cuda_graph
 live:
   requests: {range: [1, "max(captured)"], seen_in: batch.size}
 axes: {requests: requests, tokens: requests * one}
+peers: []
 """
 
 
