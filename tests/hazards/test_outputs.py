@@ -101,12 +101,30 @@ _MARKS = {
     ),
 }
 
+# What was left is there wherever it is read: the other runner has had a batch with the slot.
+
+_FIXED = _LEFT.replace("[requests]", "[4]")
+_SWITCHED = {
+    **_TWO_RUNNERS,
+    ENGINE: LEAST[ENGINE].replace("definitions:", "  drafts: {type: bool}\ndefinitions:"),
+    DECODE: LEAST[DECODE].replace("live:", "when: drafts\nlive:"),
+}
+
 _TWICE = _SCORES.replace("written_by: forward", "written_by: [forward, rescore]")
 _RESCORE = "  - {step: rescore, readers: [kernel]}\n"
 _RESCORED = LEAST[EAGER] + _RESCORE + _SAMPLE
 _FACT = "facts: {fresh: the scores are not there yet}\nsteps:"
 _SOMETIMES = _RESCORED.replace("steps:", _FACT).replace(
     "  - {step: rescore", "  - {step: sample, when: fresh, readers: [sampler]}\n  - {step: rescore"
+)
+_MANY = [f"fact_{number}" for number in range(14)]
+_ASKED = (
+    _RESCORED.replace(
+        "steps:", f"facts: {{{', '.join(f'{each}: asked' for each in _MANY)}}}\nsteps:"
+    )
+    .replace("{step: forward,", f"{{step: forward, when: {' and '.join(_MANY)},")
+    .replace("{step: rescore,", f"{{step: rescore, when: {_MANY[-1]},")
+    .replace(_SAMPLE, "")
 )
 _FORWARD = LEAST[EAGER].splitlines(keepends=True)[-1]
 _AGAIN = LEAST[EAGER] + _FORWARD.replace("]}", "], padded: false}") + _SAMPLE
@@ -168,13 +186,20 @@ HAZARDS = {
         spec(_MARKED, _MARKS),
         {"shape: [marks]": "shape: [requests]"},
     ),
+    "nobody has left an output in some configurations in which it is read": Hazard(
+        "U631",
+        "scores",
+        ("scores", "propose", "propose"),
+        spec(_FIXED, _SWITCHED),
+        {"chooser: {reads": "chooser: {when: drafts, reads"},
+    ),
     "load overwrites an output that is written before it": Hazard(
         "U612",
         "forward",
         ("eager",),
         spec(
             _SCORES.replace("  sampler: {reads: {scores: {rows: live}}}\n", ""),
-            {EAGER: _UNLOADED.replace(", readers: [sampler]", "")},
+            {EAGER: _UNLOADED.replace(", readers: [kernel]", "").replace("sampler", "kernel")},
         ),
         {"  - {step: forward": "  - {do: load}\n  - {step: forward"},
     ),
@@ -184,6 +209,13 @@ HAZARDS = {
         ("forward", "scores"),
         spec(_TWICE, {EAGER: _RESCORED}),
         {_RESCORE: f"{_SAMPLE}{_RESCORE}"},
+    ),
+    "a second step overwrites an output under one of many conditions": Hazard(
+        "U630",
+        "rescore",
+        ("forward", "scores"),
+        spec(_TWICE, {EAGER: _ASKED}),
+        {"{step: rescore, when: ": "{step: rescore, when: not "},
     ),
     "a step overwrites its own output before its reader": Hazard(
         "U630",

@@ -26,6 +26,19 @@ readers:
   kernel: {reads: {count: {rows: padded, fill: 0}}}
 """
 _UNPADDED = LEAST[EAGER].replace("step: forward", "step: forward, padded: false")
+_ANYWHERE = _LIVE.replace(", modes: [extend]", "")
+_FORWARD = "  - {step: forward, readers: [kernel]}\n"
+_LOAD = "  - {do: load}\n"
+_EARLY = LEAST[EAGER].replace(_LOAD + _FORWARD, _FORWARD + _LOAD)
+_RARELY = LEAST[EAGER].replace(_LOAD, "  - {when: rows > 9, steps: [{do: load}]}\n")
+_KEPT = _LENGTHS.replace("modes: all", "modes: [extend], lifetime: runner").replace(
+    "{starts: {rows: padded, fill: 1}}", "{starts: {rows: live}, seq_lens: {rows: live}}"
+)
+_APART = {
+    EAGER: LEAST[EAGER].replace("modes: all", "modes: [decode]"),
+    "other.yaml": "runner: other\nworkers: [target]\nmodes: [extend]\nslots: all\n"
+    "steps: [{do: load}]\n",
+}
 _EXTEND = """\
 mode: extend
 live: {requests: {range: [1, rows], seen_in: batch.size}}
@@ -76,6 +89,34 @@ HAZARDS = {
         spec(_LIVE, {"extend.yaml": _EXTEND, EAGER: _UNPADDED}),
         {"padded: false": "padded: false, modes: [extend]"},
     ),
+    "no mode of the runner loads what a reader wants to find kept": Hazard(
+        "U623",
+        "starts",
+        ("forward", "starts"),
+        spec(_KEPT, {"extend.yaml": _EXTEND, **_APART}),
+        {"kernel: {reads": "kernel: {modes: [extend], reads"},
+    ),
+    "a live read is before the load": Hazard(
+        "U613",
+        "forward",
+        ("load", "starts"),
+        spec(_ANYWHERE, {EAGER: _EARLY}),
+        {_FORWARD + _LOAD: _LOAD + _FORWARD},
+    ),
+    "a padded read is before the load": Hazard(
+        "U613",
+        "forward",
+        ("load", "starts"),
+        spec(_LENGTHS, {EAGER: _EARLY}),
+        {_FORWARD + _LOAD: _LOAD + _FORWARD},
+    ),
+    "a read is behind a group that loads in some configurations only": Hazard(
+        "U613",
+        "forward",
+        ("load", "starts"),
+        spec(_ANYWHERE, {EAGER: _RARELY}),
+        {"{when: rows > 9, steps: [{do: load}]}": "{do: load, when: rows > 9}"},
+    ),
     "a padded read is of a slot without padded rows": Hazard(
         "U624", "count", ("count",), spec(_COUNT), {"rows: padded, fill: 0": "rows: live"}
     ),
@@ -110,3 +151,29 @@ def test_a_live_read_is_looked_at_where_both_the_reader_and_the_slot_can_be(tmp_
         "kernel: {reads", "kernel: {when: rows < 9, reads"
     )
     assert refusal(tmp_path, spec(apart, {"extend.yaml": _EXTEND})).text == ""
+
+
+@pytest.mark.parametrize(
+    ("slot", "steps"),
+    [
+        ("[rows], dtype: int32, value: index, lifetime: once, each: index", _EARLY),
+        (
+            "[requests], dtype: int32, source: batch.starts",
+            _EARLY.replace("[kernel]", "[kernel], modes: [extend]").replace(
+                "do: load", "do: load, modes: [decode]"
+            ),
+        ),
+        (
+            "[requests], dtype: int32, source: batch.starts",
+            _RARELY.replace("forward,", "forward, when: rows > 9,"),
+        ),
+    ],
+    ids=[
+        "of what is written once",
+        "in a mode that is never loaded",
+        "under the condition of the group",
+    ],
+)
+def test_a_read_needs_no_load_before_it(tmp_path: Path, slot: str, steps: str) -> None:
+    text = _ANYWHERE.replace("[requests], dtype: int32, source: batch.starts", slot)
+    assert refusal(tmp_path, spec(text, {EAGER: steps, "extend.yaml": _EXTEND})).text == ""

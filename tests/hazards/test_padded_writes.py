@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from support.hazards import (
     EAGER,
     LEAST,
+    SLOTS,
     Hazard,
     check,
     golden_name,
@@ -44,6 +45,13 @@ def places(
         f"  kernel: {{reads: {{places: {{rows: padded, {read}}}}}}}\n"
     )
     return spec(text, others)
+
+
+def _written(files: Files) -> Files:
+    """The same where a step writes what load has brought, padded rows included."""
+    text = files[SLOTS].replace("source: batch.places", "written_by: point")
+    steps = LEAST[EAGER].replace("  - {step: forward", "  - {step: point}\n  - {step: forward")
+    return {**files, SLOTS: text, EAGER: steps}
 
 
 def _only_live(files: Files) -> Files:
@@ -123,6 +131,13 @@ HAZARDS = {
         ("places",),
         _only_live(places("", WRITES, values="[8 - rows * 1, 99]")),
         {"[8 - rows * 1, 99]": "[64 - rows * 1, 99]"},
+    ),
+    "a step writes a place of a live row into padded rows": Hazard(
+        "U615",
+        "places",
+        ("[1, 99]",),
+        _written(places(LIVE, "fill: 7, scatters: true")),
+        {"fill: 7": "fill: 0"},
     ),
     "live places lie outside of the values": Hazard(
         "U607",

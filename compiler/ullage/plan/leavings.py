@@ -17,7 +17,15 @@ from ullage.bound.sums import NotSummableError
 from ullage.bound.targets import loaded_slots
 from ullage.expr.simplify import fold
 from ullage.expr.spell import spell
-from ullage.expr.tree import TRUE, Comparison, Expr, free_names, substitute
+from ullage.expr.tree import (
+    TRUE,
+    Comparison,
+    Expr,
+    conjunction,
+    disjunction,
+    free_names,
+    substitute,
+)
 from ullage.place import Place
 from ullage.plan.claims import Claims, Failure
 from ullage.plan.model import Dimension, PlannedRunner, PlannedSlot
@@ -52,7 +60,7 @@ def check_room(
         found = [(left, mode) for mode in each.modes for left in _left(resolved, each, mode)]
         if found:
             own = solver.apart()
-            check = _Check(resolved, each, planned, Claims(resolved, own), told)
+            check = _Check(resolved, each, _owners(problem, planned), Claims(resolved, own), told)
             for left, mode in found:
                 check.check(left, mode)
             own.forget()
@@ -76,26 +84,67 @@ def _left(resolved: ResolvedSpec, problem: RunnerProblem, of: ModeProblem) -> It
 
 
 @dataclass(frozen=True, slots=True)
+class _Owner:
+    """A runner of one worker, which leaves what is in its slots."""
+
+    problem: RunnerProblem
+    planned: PlannedRunner
+
+    def slot(self, name: str) -> PlannedSlot | None:
+        """The slot, if the runner has it."""
+        return next((each for each in self.planned.slots if each.name == name), None)
+
+    def leaves(self, slot: PlannedSlot) -> Expr:
+        """In which configurations a batch of the runner can be in a mode with the slot."""
+        guards = (each.guard for each in self.problem.modes if each.name in slot.tails)
+        return conjunction(self.problem.guard, disjunction(*guards))
+
+
+def _owners(problem: Problem, planned: Sequence[PlannedRunner]) -> tuple[_Owner, ...]:
+    return tuple(_Owner(*each) for each in zip(problem.runners, planned, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
 class _Check:
     """The readers of one runner of one worker."""
 
     resolved: ResolvedSpec
     problem: RunnerProblem
-    planned: Sequence[PlannedRunner]
+    owners: Sequence[_Owner]
     claims: Claims
     told: Told
 
     def check(self, left: Left, problem: ModeProblem) -> None:
-        """Reports a read in a mode that can be of more than there is room for."""
+        """Reports a read in a mode of what nobody left, or of more than there is room for."""
         mode = self.resolved.modes[problem.name]
-        for owner in self._owners(left):
-            for slot in (each for each in owner.slots if each.name == left.slot.name):
-                self._check(left, mode, problem, owner, slot)
+        found = [(owner, owner.slot(left.slot.name)) for owner in self._owners(left)]
+        having = [(owner, slot) for owner, slot in found if slot is not None]
+        if not having and left.owner == self.problem.runner:
+            return  # it is an error already that no mode of the runner loads it
+        if not self._check_left(left, problem, having):
+            return
+        for owner, slot in having:
+            self._check(left, mode, problem, owner.planned, slot)
 
-    def _owners(self, left: Left) -> list[PlannedRunner]:
+    def _owners(self, left: Left) -> list[_Owner]:
         """The runner as the same worker has it, or else as each of its workers does."""
-        named = [each for each in self.planned if each.runner == left.owner]
-        return [each for each in named if each.worker == self.problem.worker] or named
+        named = [each for each in self.owners if each.problem.runner == left.owner]
+        return [each for each in named if each.problem.worker == self.problem.worker] or named
+
+    def _check_left(
+        self, left: Left, problem: ModeProblem, having: list[tuple[_Owner, PlannedSlot]]
+    ) -> bool:
+        """Whether some batch can have left the slot wherever it is read, or else reports it."""
+        claim = fold(disjunction(*(owner.leaves(slot) for owner, slot in having)))
+        exists = for_worker(self.resolved, self.problem.worker)(left.slot.when)
+        given = (self.problem.guard, problem.guard, left.condition, exists)
+        failure = self.claims.failure(claim, given)
+        if failure is None:
+            return True
+        message = f"{self._reads(left)} in mode '{problem.name}', but nothing may have been left: "
+        message += "there can be no batch with the slot before"
+        self._tell(left, problem, message, failure.example)
+        return False
 
     def _check(
         self,
@@ -162,17 +211,22 @@ class _Check:
         lacking: str | None,
         example: str | None,
     ) -> None:
-        whose = "" if left.owner == self.problem.runner else f" runner '{left.owner}'"
-        reads = (
-            f"reader '{left.reader.name}' reads what{whose or ' an earlier batch'} "
-            f"left in '{left.slot.name}'"
-        )
+        reads = self._reads(left)
         rows = f"its extent {spell(written)} in mode '{problem.name}'"
         message = (
             f"{reads}, and {rows} can be more than there is room for: {spell(dimension.capacity)}"
             if lacking is None
             else f"{reads}, and {rows} is not known: the mode brings no '{lacking}'"
         )
+        self._tell(left, problem, message, example)
+
+    def _reads(self, left: Left) -> str:
+        whose = (
+            "an earlier batch" if left.owner == self.problem.runner else f"runner '{left.owner}'"
+        )
+        return f"reader '{left.reader.name}' reads what {whose} left in '{left.slot.name}'"
+
+    def _tell(self, left: Left, problem: ModeProblem, message: str, example: str | None) -> None:
         hint = example or "say by the reader's 'modes' and 'when' which batches it reads for"
         related = (
             (left.slot.place, "the slot"),

@@ -55,7 +55,7 @@ class Tails:
         """The tail of each slot in each mode that loads it; every contradiction is collected."""
         tails: dict[str, dict[str, Tail]] = {}
         self._check_readers()
-        unloaded = Unloaded(self._reading, self.claims, self.told)
+        unloaded = Unloaded(self._reading, self._ever_loaded, self.claims, self.told)
         given = {
             slot.name: fold(self.rewrite(slot.when)) for slot in self.resolved.slots_of(self.runner)
         }
@@ -98,6 +98,13 @@ class Tails:
                 self._writes.check_live(slot, problem, reader, read, condition)
 
     @cached_property
+    def _ever_loaded(self) -> frozenset[str]:
+        """The slots that some mode of the runner loads."""
+        modes = (self.resolved.modes[problem.name] for problem in self.problem.modes)
+        loaded = (loaded_slots(self.resolved, self.runner, mode) for mode in modes)
+        return frozenset(slot.name for slots in loaded for slot in slots)
+
+    @cached_property
     def _reading(self) -> Reading:
         return Reading(self.resolved, self.runner, self.rewrite)
 
@@ -137,6 +144,7 @@ class Tails:
     def _tail(self, slot: Slot, mode: ModeProblem, reads: list[PaddedRead], given: Expr) -> Tail:
         readers = tuple(dict.fromkeys(each.reader.name for each in reads))
         if slot.written_by is not None and slot.written_by.rows == "padded":
+            self._writes.check(slot, mode, reads, given)  # as the readers say that the step does it
             return Tail(None, readers)
         if not reads:
             return Tail(self._fill_unmentioned(slot, mode, given), ())

@@ -54,9 +54,13 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Unloaded:
-    """Checks that what the readers of one runner read is loaded in the modes in which they do."""
+    """Checks that what the readers of one runner read is loaded in the modes in which they do.
+
+    `ever`: the slots that some mode of the runner loads.
+    """
 
     reading: Reading
+    ever: Set[str]
     claims: Claims
     told: Told
 
@@ -79,16 +83,19 @@ class Unloaded:
         A reader that the steps of several runners name may read slots that one of them lacks.
         """
         owned = slot.name in self.reading.runner.slots
-        return read.rows == "live" and (not owned or slot.lifetime != "load")
+        kept = slot.lifetime == "once" or (slot.lifetime == "runner" and slot.name in self.ever)
+        return read.rows == "live" and (kept or not owned)
 
     def _report(self, reader: Reader, read: Read, slot: Slot, mode: Mode, step: Place) -> None:
         runner = self.reading.runner
         owned = slot.name in runner.slots
         owner = f"mode '{mode.name}' does" if owned else f"runner '{runner.name}' does"
-        message = (
-            f"reader '{reader.name}' reads {read.rows} rows of '{slot.name}', "
-            f"which {owner} not load"
+        loads = (
+            f"{owner} not load"
+            if slot.name in self.ever or not owned
+            else (f"no mode of runner '{runner.name}' loads")
         )
+        message = f"reader '{reader.name}' reads {read.rows} rows of '{slot.name}', which {loads}"
         hint = (
             "name the mode under the slot's 'modes', or leave it out of the reader's"
             if owned

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
 
 from ullage.diagnostics.diagnostic import Collector, Related
 from ullage.expr.spell import spell
@@ -12,8 +11,8 @@ from ullage.spec import problems
 from ullage.spec.model import Mode, Runner, Step
 from ullage.spec.steps import Circumstances, circumstances
 
-MOST_CONDITIONS = 12
-"""With more different conditions the check is left out: it tries every combination."""
+MOST_TRIALS = 20_000
+"""Where as many combinations of conditions do not tell, the check is left out."""
 
 
 def check_flow(
@@ -90,26 +89,39 @@ def _check_value(
 def gap_of(mode: Mode, runs: Circumstances, given: list[Circumstances]) -> str | None:
     """Circumstances, in words, in which a step runs and none of those before it that give.
 
-    None if there are none, or more than MOST_CONDITIONS conditions to combine.
+    None if there are none, or if MOST_TRIALS of them do not tell.
     """
     givers = [each for each in given if mode.name in each.modes]
     taker = conjunction(mode.when, runs.when)
-    conditions = (taker, *(each.when for each in givers))
-    atoms = tuple(dict.fromkeys(atom for each in conditions for atom in _atoms(each)))
-    if len(atoms) > MOST_CONDITIONS:
-        return None
-    for rows, truths in product(sorted(runs.rows), product((True, False), repeat=len(atoms))):
-        truth = dict(zip(atoms, truths, strict=True))
-        covered = any(rows in each.rows and _holds(each.when, truth) for each in givers)
-        if _holds(taker, truth) and not covered:
+    for rows in sorted(runs.rows):
+        covering = tuple(Not(each.when) for each in givers if rows in each.rows)
+        truth = _satisfying(conjunction(taker, *covering))
+        if truth is not None:
             return _described(rows, truth, givers)
+    return None
+
+
+def _satisfying(expr: Expr) -> dict[Expr, bool] | None:
+    """Conditions that decide an expression, each as it stands where that one is true."""
+    atoms = tuple(dict.fromkeys(_atoms(expr)))
+    waiting: list[dict[Expr, bool]] = [{}]
+    for _ in range(MOST_TRIALS):
+        if not waiting:
+            return None
+        truth = waiting.pop()
+        holds = _holds(expr, truth)
+        if holds:
+            return truth
+        if holds is None:
+            atom = next(each for each in atoms if each not in truth)
+            waiting += ({**truth, atom: False}, {**truth, atom: True})
     return None
 
 
 def _described(rows: bool, truth: dict[Expr, bool], givers: list[Circumstances]) -> str:
     """The conditions on which giving depends, as they stand when nothing is given."""
     deciding = dict.fromkeys(atom for each in givers for atom in _atoms(each.when))
-    parts = [atom if truth[atom] else negation(atom) for atom in deciding]
+    parts = [atom if truth.get(atom, True) else negation(atom) for atom in deciding]
     condition = f" when {spell(conjunction(*parts))}" if parts else ""
     if all(rows in each.rows for each in givers):
         return condition
@@ -129,15 +141,19 @@ def _atoms(expr: Expr) -> Iterator[Expr]:
             yield expr
 
 
-def _holds(expr: Expr, truth: dict[Expr, bool]) -> bool:
+def _holds(expr: Expr, truth: dict[Expr, bool]) -> bool | None:
+    """Whether an expression holds; None where that hangs on conditions that `truth` lacks."""
     match expr:
         case Boolean(value=value):
             return value
         case Not(operand=operand):
-            return not _holds(operand, truth)
-        case Logical(junction="and", operands=operands):
-            return all(_holds(operand, truth) for operand in operands)
-        case Logical(operands=operands):
-            return any(_holds(operand, truth) for operand in operands)
+            holds = _holds(operand, truth)
+            return None if holds is None else not holds
+        case Logical(junction=junction, operands=operands):
+            deciding = junction == "or"
+            found = {_holds(operand, truth) for operand in operands}
+            if deciding in found:
+                return deciding
+            return None if None in found else not deciding
         case _:
-            return truth[expr]
+            return truth.get(expr)

@@ -40,6 +40,7 @@ from ullage.wellformed.constants import check_constants
 from ullage.wellformed.fallbacks import check_fallbacks
 from ullage.wellformed.fields import check_fields
 from ullage.wellformed.leavings import check_leavings
+from ullage.wellformed.loads import check_loads
 from ullage.wellformed.occurrence import check_occurrence
 from ullage.wellformed.orders import check_orders
 from ullage.wellformed.promises import check_promises
@@ -84,6 +85,7 @@ def check_problem(
         check_unread(resolved, collector)
         check_unserved(resolved, collector)
         check_writers(resolved, collector)
+        check_loads(resolved, collector)
         check_leavings(resolved, collector)
         check_constants(resolved, collector)
         check_wrappers(resolved, problem, collector)

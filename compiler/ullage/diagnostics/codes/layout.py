@@ -94,10 +94,10 @@ CODES: Final = (
     Code(
         "U613",
         "read before it is written",
-        "A reader reads a slot in a step that runs before the step which writes it, or also where "
-        "that one does not run: it would see what an earlier batch left.",
+        "A reader reads a slot in a step that runs before the load or the step which writes it, or "
+        "also where that one does not run: it would see what an earlier batch left.",
         "steps: [{do: load}, {step: sample, readers: [sampler]}, {step: forward}]",
-        "Move the reader behind the step that writes, or narrow its 'when' and 'modes'.",
+        "Move the reader behind what writes, or narrow its 'when' and 'modes'.",
     ),
     Code(
         "U614",
@@ -238,7 +238,8 @@ CODES: Final = (
         "U631",
         "more is read than was left",
         "A reader reads what an earlier batch has left in a slot, such as one of another runner. "
-        "It reads as many rows as its own batch brings, and that slot can have room for less.",
+        "It reads as many rows as its own batch brings, and that slot can have room for less, or "
+        "have been left by nobody in some configuration.",
         "sampler: {reads: {logits: {rows: live, from: verify}}}   # of a mode with twice the rows",
         "Say by the 'modes' and 'when' of the reader for which batches it reads, or bound these.",
     ),
