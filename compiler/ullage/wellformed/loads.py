@@ -50,10 +50,10 @@ class _Check:
 
     def _modes(self, reader: Reader, read: Read, when: Circumstances) -> Iterator[Mode]:
         """The modes that load what is read."""
-        loading = self.resolved.modes_named(self.resolved.slots[read.slot].modes)
-        reading = self.resolved.modes_named(reader.modes)
+        wanted = [each for each in (self.resolved.slots[read.slot].modes, reader.modes) if each]
         for mode in self.resolved.modes_of(self.runner):
-            if mode.name in when.modes and mode in loading and mode in reading:
+            labels = {mode.name, *mode.families}
+            if mode.name in when.modes and not any(labels.isdisjoint(each) for each in wanted):
                 yield mode
 
     def _check(
@@ -67,6 +67,8 @@ class _Check:
         loads: list[tuple[Place, Circumstances]],
     ) -> None:
         """Reports a read before the load; in a mode that runs none, steps get what it brings."""
+        if any(_is_always(load, mode, when) for load in before):
+            return
         later = [place for place, load in loads if mode.name in load.modes]
         own = replace(when, when=conjunction(when.when, reader.when))
         gap = gap_of(mode, own, before)
@@ -80,6 +82,11 @@ class _Check:
         related = ((later[-1], "the load"), (read.place, f"'{reader.name}' reads it"))
         hint = "move the load before the step, and out of groups with a condition"
         self.collector.error(READ_TOO_EARLY, message, step.place, hint=hint, related=related)
+
+
+def _is_always(load: Circumstances, mode: Mode, when: Circumstances) -> bool:
+    """Whether a load runs for every batch of the mode that there is `when` something else runs."""
+    return load.when == TRUE and mode.name in load.modes and when.rows <= load.rows
 
 
 def _unconditional(steps: tuple[Step, ...]) -> tuple[Step, ...]:
