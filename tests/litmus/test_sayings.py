@@ -52,7 +52,10 @@ SAYINGS: dict[int, tuple[str, ...]] = {
         "generated/test_sglang_config.py"
         "::test_requests_that_share_no_prefix_have_no_more_keys_than_their_pool",
     ),
-    6: (f"{BACKENDS}::test_tables_have_the_elements_of_the_table",),
+    6: (
+        f"{BACKENDS}::test_every_buffer_has_the_elements_that_the_rules_give_it_"
+        "and_the_bytes_of_its_slots",
+    ),
     7: (
         f"{BACKENDS}::test_a_page_table_has_columns_for_drafts_behind_the_end_of_the_context",
         f"{BACKENDS}::test_without_drafts_a_page_table_is_as_wide_as_the_context",
