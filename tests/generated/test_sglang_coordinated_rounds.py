@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 import torch
 
+from support.sglang_batches import prompts
 from support.sglang_engine import Peers
 from ullage_generated.sglang import (
     Config,
@@ -48,22 +49,6 @@ def decodes(requests: int) -> LiveBatch:
         seq_lens=rows + 11,
         extend_seq_lens=torch.ones_like(rows),
         extend_prefix_lens=rows + 10,
-    )
-
-
-def prompts(mode: Mode, *lengths: int) -> LiveBatch:
-    """Prompts of these lengths, with nothing in the pool."""
-    tokens, requests = torch.arange(sum(lengths)), torch.arange(1, len(lengths) + 1)
-    return LiveBatch(
-        mode=mode,
-        batch_size=len(lengths),
-        input_ids=tokens + 100,
-        positions=tokens,
-        out_cache_loc=tokens + 1,
-        req_pool_indices=requests,
-        seq_lens=torch.tensor(lengths),
-        extend_seq_lens=torch.tensor(lengths),
-        extend_prefix_lens=torch.zeros_like(requests),
     )
 
 

@@ -9,6 +9,7 @@ from typing import cast
 import pytest
 import torch
 
+from support.sglang_batches import prompts
 from support.sglang_engine import Peers
 from ullage_generated.sglang import (
     Config,
@@ -93,20 +94,7 @@ def decodes(requests: int) -> LiveBatch:
     )
 
 
-def prompts() -> LiveBatch:
-    """Two prompts of two and five tokens."""
-    tokens, rows = torch.arange(7), torch.tensor([1, 2])
-    return LiveBatch(
-        mode=Mode.EXTEND,
-        batch_size=2,
-        input_ids=tokens + 100,
-        positions=tokens,
-        out_cache_loc=tokens + 1,
-        req_pool_indices=rows,
-        seq_lens=torch.tensor([2, 5]),
-        extend_seq_lens=torch.tensor([2, 5]),
-        extend_prefix_lens=torch.zeros_like(rows),
-    )
+EXTEND = prompts(Mode.EXTEND, 2, 5)
 
 
 @pytest.mark.parametrize("fact", DECODES)
@@ -122,27 +110,27 @@ def test_decodes_of_which_the_engine_says_that_no_graph_holds_them_run_eagerly(f
 def test_prompts_of_which_the_engine_says_that_no_graph_holds_them_run_eagerly(fact: str) -> None:
     graphs: Settings = {"enable_prefill_graph": True, "capture_tokens": (4, 8, 16)}
     settings, always = PROMPTS[fact]
-    assert chosen({**graphs, **settings}, prompts()) is PrefillGraphTargetRunner
-    assert chosen({**graphs, **settings}, prompts(), fact) is EagerTargetRunner
+    assert chosen({**graphs, **settings}, EXTEND) is PrefillGraphTargetRunner
+    assert chosen({**graphs, **settings}, EXTEND, fact) is EagerTargetRunner
     without = EagerTargetRunner if always else PrefillGraphTargetRunner
-    assert chosen(graphs, prompts(), fact) is without
+    assert chosen(graphs, EXTEND, fact) is without
 
 
 def test_prompts_are_in_graphs_as_context_parallelism_splits_them_or_not() -> None:
     graphs: Settings = {"enable_prefill_graph": True, "capture_tokens": (4, 8, 16), **_SPLIT}
     whole = {**graphs, "prefill_graph_backend": "piecewise"}
-    assert chosen(graphs, prompts()) is EagerTargetRunner
-    assert chosen(graphs, prompts(), "context_parallel") is PrefillGraphTargetRunner
-    assert chosen(graphs, prompts(), "context_parallel", "uneven_shares") is EagerTargetRunner
-    assert chosen(whole, prompts()) is PrefillGraphTargetRunner
-    assert chosen(whole, prompts(), "context_parallel") is EagerTargetRunner
+    assert chosen(graphs, EXTEND) is EagerTargetRunner
+    assert chosen(graphs, EXTEND, "context_parallel") is PrefillGraphTargetRunner
+    assert chosen(graphs, EXTEND, "context_parallel", "uneven_shares") is EagerTargetRunner
+    assert chosen(whole, EXTEND) is PrefillGraphTargetRunner
+    assert chosen(whole, EXTEND, "context_parallel") is EagerTargetRunner
 
 
 def test_replaced_embeddings_are_in_graphs_that_have_a_slot_for_them() -> None:
     graphs: Settings = {"enable_prefill_graph": True, "capture_tokens": (4, 8, 16)}
-    assert chosen(graphs, prompts(), "replaced_embeds") is EagerTargetRunner
+    assert chosen(graphs, EXTEND, "replaced_embeds") is EagerTargetRunner
     with_slot = {**graphs, "is_multimodal": True}
-    assert chosen(with_slot, prompts(), "replaced_embeds") is PrefillGraphTargetRunner
+    assert chosen(with_slot, EXTEND, "replaced_embeds") is PrefillGraphTargetRunner
 
 
 @pytest.mark.parametrize(("requests", "in_a_graph"), [(3, False), (4, True), (8, True)])

@@ -15,11 +15,11 @@ from ullage.expr.tree import FALSE, Expr, Name, substitute
 from ullage.plan.bases import bases_of
 from ullage.plan.captures import Captures
 from ullage.plan.claims import Claims
-from ullage.plan.leavings import check_room
 from ullage.plan.lifetimes import groups_of, with_kept_parts
 from ullage.plan.limits import Limits
 from ullage.plan.model import Dimension, Plan, PlannedRunner, PlannedSlot, Tail
 from ullage.plan.overwrites import Overwrites
+from ullage.plan.room_left import check_room
 from ullage.plan.tails import Tails
 from ullage.plan.told import Told, joined
 from ullage.plan.values import Refusal, Values
